@@ -1,0 +1,36 @@
+// Package tools turns Go functions into the tools of an environment.
+//
+// A tool is a typed function of the environment value:
+//
+//	func (g *Game) Guess(ctx context.Context, in Guess) (Answer, error)
+//
+//	tools.New(
+//		tools.Func("guess", "Guess the number.", (*Game).Guess),
+//	)
+//
+// [Func] derives the JSON Schemas of input and output from the two types, validates each call's arguments against the
+// input schema before the function runs, and publishes both. [Do] is Func for tools that return nothing, [Modes] for
+// tools with a variant per [Mode]. A [Set] is registered on a server of the official MCP SDK, so that every door of the
+// server ends in the same handler.
+//
+// # Types and their schemas
+//
+// Schemas follow encoding/json: struct fields by their json names, embedded structs inlined, time.Time and other
+// text marshalers as strings, []byte as base64, json.RawMessage and interfaces as any value. A field is optional if it is
+// a pointer or carries omitempty, omitzero or a default. The description stands in the tag jsonschema; bounds stand in
+// tags named after the JSON Schema keywords: enum (comma-separated), minimum, maximum, exclusiveMinimum,
+// exclusiveMaximum, multipleOf, minLength, maxLength, pattern, format, minItems, maxItems, uniqueItems and default.
+// A type that is a union or otherwise marshals itself says its schema by implementing [Schemer].
+//
+// An output that is not an object is wrapped as {"result": X}, marked as FastMCP marks it, since MCP wants an object.
+//
+// # Errors
+//
+// [Fail] reports the tool's own failure, which the model reads as the tool's result; [Invalid] reports an argument that
+// the schema could not refuse. Any other error is a failed call, and so is a panic. Callers see an [*Error] with an
+// [ErrorType].
+//
+// # Concurrency
+//
+// Tools and sets are immutable once built. Calls on one environment value never overlap; calls on different values do.
+package tools
