@@ -1,0 +1,150 @@
+package gym
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// An Action is one checked action of a step, from [Class.ParseAction].
+type Action struct {
+	Kind      ActionKind
+	Tool      string          // CallTool: the tool's name
+	Arguments json.RawMessage // CallTool: an object, or empty
+	own       any             // OwnAction: the author's type
+}
+
+// An ActionKind says what an action asks for.
+type ActionKind int
+
+const (
+	ListTools ActionKind = iota
+	CallTool
+	OwnAction
+)
+
+// toolActions checks the two actions of tool environments.
+type toolActions struct{ call, list *tools.Validator }
+
+func newToolActions() (*toolActions, error) {
+	call, err := tools.NewValidator(callToolAction())
+	if err != nil {
+		return nil, err
+	}
+	list, err := tools.NewValidator(listToolsAction())
+	return &toolActions{call, list}, err
+}
+
+// parse reads a tool action; a missing type is call_tool, as in the reference. What it does not recognise at a glance
+// goes through the schema, for errors that name the field.
+func (t *toolActions) parse(raw []byte) (Action, error) {
+	var a struct {
+		Type      *string        `json:"type"`
+		ToolName  *string        `json:"tool_name"`
+		Arguments strictjson.Raw `json:"arguments"`
+		Metadata  strictjson.Raw `json:"metadata"`
+	}
+	err := strictjson.UnmarshalKnown(raw, &a)
+	if err == nil && a.Type != nil && *a.Type == "list_tools" {
+		return Action{Kind: ListTools}, t.list.Validate(raw)
+	}
+	if err == nil && (a.Type == nil || *a.Type == "call_tool") && a.ToolName != nil && isObject(a.Arguments) && isObject(a.Metadata) {
+		return Action{Kind: CallTool, Tool: *a.ToolName, Arguments: json.RawMessage(a.Arguments)}, nil
+	}
+	check := t.call
+	var only struct {
+		Type strictjson.Raw `json:"type"`
+	}
+	if strictjson.Unmarshal(raw, &only) == nil {
+		if typ, _ := strictjson.String(only.Type); typ == "list_tools" {
+			check = t.list
+		}
+	}
+	if err := check.Validate(raw); err != nil {
+		return Action{}, err
+	}
+	return Action{}, &tools.InputError{Fields: []tools.FieldError{{Type: "value_error", Loc: []any{}, Msg: "not a tool action"}}}
+}
+
+// isObject reports whether checked JSON is an object or absent.
+func isObject(raw strictjson.Raw) bool { return raw == nil || raw.Kind() == '{' }
+
+// ResetParams are the checked parameters of a reset, from [Class.ParseReset].
+type ResetParams struct {
+	Seed      *int64
+	EpisodeID string // "": none given
+	options   any
+}
+
+// MaxHTTPEpisodeID is how long an episode id may be over HTTP, in characters; over WebSockets any length passes. (The
+// reference's ResetRequest has this bound, its frames have none.)
+const MaxHTTPEpisodeID = 255
+
+// resetMembers reads seed and episode_id, and leaves the rest as options.
+func resetMembers(raw []byte) (p ResetParams, options map[string]strictjson.Raw, err error) {
+	if len(raw) == 0 {
+		return p, nil, nil
+	}
+	if strictjson.Raw(raw).Kind() != '{' {
+		return p, nil, fieldError(nil, "dict_type", "want an object", raw)
+	}
+	if err := strictjson.Unmarshal(raw, &options); err != nil {
+		return p, nil, fieldError(nil, "value_error", err.Error(), raw)
+	}
+	if v, ok := options["seed"]; ok && v.Kind() != 'n' {
+		n, err := integerOf(v)
+		if err != nil {
+			return p, nil, err
+		}
+		p.Seed = &n
+	}
+	if v, ok := options["episode_id"]; ok && v.Kind() != 'n' {
+		if p.EpisodeID, ok = strictjson.String(v); !ok {
+			return p, nil, fieldError([]any{"episode_id"}, "string_type", "want a string", v)
+		}
+	}
+	delete(options, "seed")
+	delete(options, "episode_id")
+	return p, options, nil
+}
+
+// integerOf reads a seed. Seeds from the unsigned half of 64 bits are taken by their bits.
+func integerOf(v strictjson.Raw) (int64, error) {
+	seed := []any{"seed"}
+	if v.Kind() != '0' {
+		return 0, fieldError(seed, "int_type", "want an integer", v)
+	}
+	if u, err := strconv.ParseUint(string(v), 10, 64); err == nil && u > math.MaxInt64 {
+		return int64(u), nil
+	}
+	var n int64
+	if err := strictjson.UnmarshalIntegers(v, &n); err != nil {
+		return 0, fieldError(seed, "int_parsing", "want an integer of at most 64 bits", v)
+	}
+	return n, nil
+}
+
+// bound holds a reset to the limits of HTTP.
+func (p ResetParams) bound() error {
+	if p.Seed != nil && *p.Seed < 0 {
+		return fieldError([]any{"seed"}, "greater_than_equal", "want at least 0", []byte(strconv.FormatInt(*p.Seed, 10)))
+	}
+	if n := len([]rune(p.EpisodeID)); n > MaxHTTPEpisodeID {
+		return fieldError([]any{"episode_id"}, "string_too_long", "want at most 255 characters, got "+strconv.Itoa(n), nil)
+	}
+	return nil
+}
+
+func fieldError(loc []any, typ, msg string, input []byte) error {
+	if loc == nil {
+		loc = []any{}
+	}
+	fe := tools.FieldError{Type: typ, Loc: loc, Msg: msg}
+	if v, _, err := strictjson.Parse(input); err == nil && len(input) <= 200 {
+		fe.Input = v
+	}
+	return &tools.InputError{Fields: []tools.FieldError{fe}}
+}

@@ -1,0 +1,290 @@
+package gym
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// A Definition is an [Environment] of any type.
+type Definition interface {
+	Compile(ctx context.Context, mode tools.Mode) (*Class, error)
+}
+
+// Metadata is what GET /metadata publishes.
+type Metadata struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Readme      *string `json:"readme_content"`
+	Version     string  `json:"version"`
+	Author      *string `json:"author"`
+	DocsURL     *string `json:"documentation_url"`
+}
+
+// A Class is a compiled environment: what all its sessions share. Its fields do not change. Safe for concurrent use.
+type Class struct {
+	Metadata Metadata
+	Mode     tools.Mode
+	Schemas  Schemas
+
+	// Type names the environment value's Go type, for operators.
+	Type string
+
+	shared  *host // the SDK server of all sessions; nil where each value brings its own
+	listing *host // where tools are listed without a session; nil without tools
+	actions *toolActions
+	hooks   hooks
+	release func() // closes what Compile opened
+}
+
+// hooks are an environment's functions with the type of its value erased. open makes that value; all others are given
+// what open returned. Nil where the environment has none, save open and close.
+type hooks struct {
+	open         func(context.Context, *Session) (any, error)
+	server       func(any) *mcp.Server
+	parseOptions func(raw []byte) (any, error)
+	reset        func(context.Context, any, ResetParams) (*Observed, error)
+	parseAction  func(raw []byte) (any, error)
+	act          func(context.Context, any, any) (*Observed, Score, error)
+	state        func(any) ([]byte, error)
+	after        func(context.Context, any, ToolCall) Score
+	close        func(any) error
+	elsewhere    func(tool string) (tools.Mode, bool)
+}
+
+// Compile checks the environment for mode and makes its class. Faults in it are returned together, worded for its
+// author. ctx bounds what is built at once: for an environment with a Server, one value to list its tools from.
+func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, error) {
+	if err := e.check(); err != nil {
+		return nil, fmt.Errorf("environment %q: %w", e.Name, err)
+	}
+	c := &Class{
+		Metadata: Metadata{
+			Name: e.Name, Description: e.Description, Version: e.Version,
+			Readme: optional(e.Readme), Author: optional(e.Author), DocsURL: optional(e.DocsURL),
+		},
+		Mode:    mode,
+		Type:    fmt.Sprintf("%T", *new(E)),
+		release: func() {},
+	}
+	if c.Metadata.Version == "" {
+		c.Metadata.Version = "0.0.0"
+	}
+	if err := errors.Join(e.compileFunctions(c), e.compileTools(ctx, c)); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("environment %q: %w", e.Name, err)
+	}
+	return c, nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (e Environment[E]) check() error {
+	var errs []error
+	if e.Name == "" {
+		errs = append(errs, errors.New("it needs a Name"))
+	}
+	if e.New == nil {
+		errs = append(errs, errors.New("it needs a New function"))
+	}
+	if e.Tools != nil && e.Server != nil {
+		errs = append(errs, errors.New("it has both Tools and a Server; add the tools to the server, or drop one"))
+	}
+	if e.Tools == nil && e.Server == nil && e.Act.build == nil {
+		errs = append(errs, errors.New("it has nothing to call: set Tools, Server or Act"))
+	}
+	return errors.Join(errs...)
+}
+
+// compileFunctions fills the hooks and schemas that come from Reset, Act and State.
+func (e Environment[E]) compileFunctions(c *Class) error {
+	h := &c.hooks
+	h.open = func(ctx context.Context, s *Session) (any, error) { return e.New(ctx, s) }
+	h.close = func(any) error { return nil }
+	if e.Close != nil {
+		h.close = func(env any) error { return e.Close(env.(E)) }
+	}
+	if e.After != nil {
+		h.after = func(ctx context.Context, env any, call ToolCall) Score { return e.After(env.(E), ctx, call) }
+	}
+	if e.Server != nil {
+		h.server = func(env any) *mcp.Server { return e.Server(env.(E)) }
+	}
+	var errs []error
+	c.Schemas.ResetObservation = emptyObservation()
+	if e.Reset.build != nil {
+		if r, err := e.Reset.build(); err != nil {
+			errs = append(errs, fmt.Errorf("Reset: %w", err))
+		} else {
+			h.parseOptions = r.parse
+			h.reset = func(ctx context.Context, env any, p ResetParams) (*Observed, error) { return r.run(ctx, env.(E), p) }
+			c.Schemas.ResetObservation = r.observation
+		}
+	}
+	c.Schemas.State = stateSchema(nil)
+	if e.State.build != nil {
+		if s, err := e.State.build(); err != nil {
+			errs = append(errs, fmt.Errorf("State: %w", err))
+		} else {
+			h.state = func(env any) ([]byte, error) { return s.run(env.(E)) }
+			c.Schemas.State = stateSchema(s.schema)
+		}
+	}
+	if e.Act.build != nil {
+		if a, err := e.Act.build(); err != nil {
+			errs = append(errs, fmt.Errorf("Act: %w", err))
+		} else {
+			h.parseAction = a.parse
+			h.act = func(ctx context.Context, env, action any) (*Observed, Score, error) {
+				return a.run(ctx, env.(E), action)
+			}
+			c.Schemas.Action, c.Schemas.Observation = a.action, a.observation
+		}
+		return errors.Join(errs...)
+	}
+	var err error
+	c.actions, err = newToolActions()
+	c.Schemas.Action, c.Schemas.Observation = toolAction(), toolObservation()
+	return errors.Join(append(errs, err)...)
+}
+
+// compileTools makes the shared SDK server, or the one value whose own server is asked for listings.
+func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
+	if e.Server != nil {
+		return c.openListing(ctx)
+	}
+	c.hooks.elsewhere = func(tool string) (tools.Mode, bool) { return e.Tools.ElsewhereOnly(tool, c.Mode) }
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: e.Name, Version: c.Metadata.Version},
+		&mcp.ServerOptions{Instructions: e.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
+	)
+	names := map[string]bool{}
+	if e.Tools != nil {
+		if err := e.Tools.Register(server, c.Mode); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.shared, err = newHost(ctx, server, names); err != nil {
+		return err
+	}
+	c.listing, c.release = c.shared, c.shared.close
+	list, err := c.shared.list(ctx)
+	for _, t := range list {
+		names[t.Name] = true
+	}
+	return err
+}
+
+// openListing builds the value that listings without a session are taken from. It takes no slot and serves no call.
+func (c *Class) openListing(ctx context.Context) error {
+	i, err := c.Open(ctx, SessionOptions{ID: "listing"})
+	if err != nil {
+		return fmt.Errorf("building a value to list its tools: %w", err)
+	}
+	c.listing = i.host
+	c.release = func() { i.Close() }
+	list, err := c.listing.list(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the tools of the Server: %w", err)
+	}
+	return tools.CheckNames(list)
+}
+
+// Close releases what Compile opened. No instance may be open.
+func (c *Class) Close() { c.release() }
+
+// ParseAction reads and checks an action. The error is an *[tools.InputError].
+func (c *Class) ParseAction(raw []byte) (Action, error) {
+	if c.hooks.act == nil {
+		return c.actions.parse(raw)
+	}
+	own, err := c.hooks.parseAction(raw)
+	return Action{Kind: OwnAction, own: own}, err
+}
+
+// ParseReset reads and checks the parameters of a reset: seed, episode_id and options; no bytes stand for none. overHTTP
+// says whether the bounds of POST /reset hold. The error is an *[tools.InputError].
+func (c *Class) ParseReset(raw []byte, overHTTP bool) (ResetParams, error) {
+	p, options, err := resetMembers(raw)
+	if err != nil {
+		return p, err
+	}
+	if overHTTP {
+		if err := p.bound(); err != nil {
+			return p, err
+		}
+	}
+	if c.hooks.reset == nil {
+		return p, nil
+	}
+	rest, err := strictjson.Marshal(options)
+	if err != nil {
+		return p, err
+	}
+	p.options, err = c.hooks.parseOptions(rest)
+	return p, err
+}
+
+// ListTools lists the tools where no session is at hand.
+func (c *Class) ListTools(ctx context.Context) ([]*mcp.Tool, error) { return c.listing.list(ctx) }
+
+// ElsewhereOnly reports the mode that has a tool which this one lacks.
+func (c *Class) ElsewhereOnly(tool string) (tools.Mode, bool) {
+	if c.hooks.elsewhere == nil {
+		return "", false
+	}
+	return c.hooks.elsewhere(tool)
+}
+
+// Open builds one environment value and its instance. A panic of New is an error. ctx ends when the caller gives up;
+// New may then return whatever it likes, for what it returned with no error is closed again.
+func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
+	s, seed := newSession(c.Mode, o)
+	env, err := guard(s.log, "New", func() (any, error) { return c.hooks.open(ctx, s) })
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{class: c, session: s, env: env, seed: seed, host: c.shared}
+	i.episode.ID = newEpisodeID()
+	if c.hooks.server != nil {
+		if err := i.ownServer(ctx); err != nil {
+			i.Close()
+			return nil, err
+		}
+	}
+	return i, nil
+}
+
+// A PanicError is a panic in an author's function other than a tool.
+type PanicError struct {
+	Func  string // New, Reset, Act, State, After, Close or Server
+	Value any
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("the environment's %s function panicked; the server's log has the stack", e.Func)
+}
+
+// guard runs an author's function and turns a panic into an error.
+func guard[T any](log *slog.Logger, name string, f func() (T, error)) (v T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			log.Error("environment panicked", "event", "env_panic", "func", name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = &PanicError{name, r}
+		}
+	}()
+	return f()
+}

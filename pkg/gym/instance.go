@@ -1,0 +1,302 @@
+package gym
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// An Instance is one environment value and its episode. The methods that say so are called in the session's turn: they
+// must not overlap.
+type Instance struct {
+	class   *Class
+	session *Session
+	env     any
+	host    *host
+	ownHost bool
+	seed    func() uint64
+
+	mu      sync.Mutex // guards what follows
+	episode Episode
+	closed  bool
+}
+
+// An Episode is what the trainer's counters say between two resets.
+type Episode struct {
+	ID          string
+	Steps       int
+	RewardTotal float64
+	LastReward  Reward // of the last step
+	Done        bool   // sticky until the next reset
+}
+
+func newEpisodeID() string { return rand.Text() }
+
+func (i *Instance) ownServer(ctx context.Context) error {
+	server, err := guard(i.session.log, "Server", func() (*mcp.Server, error) { return i.class.hooks.server(i.env), nil })
+	if err != nil {
+		return err
+	}
+	if server == nil {
+		return errors.New("the environment's Server function returned nil")
+	}
+	h, err := newHost(ctx, server, nil)
+	if err != nil {
+		return err
+	}
+	i.host, i.ownHost = h, true
+	return nil
+}
+
+// Close releases the environment value: once, after the last call has returned. A panic of Close is an error.
+func (i *Instance) Close() error {
+	i.mu.Lock()
+	was := i.closed
+	i.closed = true
+	i.mu.Unlock()
+	if was {
+		return nil
+	}
+	if i.ownHost {
+		i.host.close()
+	}
+	_, err := guard(i.session.log, "Close", func() (struct{}, error) { return struct{}{}, i.class.hooks.close(i.env) })
+	return err
+}
+
+// Connect opens an SDK session on the instance's server, for an MCP client behind t. Its requests pass gate.
+func (i *Instance) Connect(ctx context.Context, t mcp.Transport, gate Gate) (*mcp.ServerSession, error) {
+	return i.host.server.Connect(WithGate(ctx, gate), t, nil)
+}
+
+// Episode returns the counters. It may be called at any time.
+func (i *Instance) Episode() Episode {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.episode
+}
+
+// Count enters one answered step into the episode and returns the counters after it. It may be called at any time.
+func (i *Instance) Count(s Score) Episode {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.episode.Steps++
+	v, _ := s.Reward.Value()
+	// Finite rewards can have an infinite sum, which is not JSON.
+	i.episode.RewardTotal = max(-math.MaxFloat64, min(math.MaxFloat64, i.episode.RewardTotal+v))
+	i.episode.LastReward = s.Reward
+	i.episode.Done = i.episode.Done || s.Done
+	return i.episode
+}
+
+// An Observation is the answer to a step or a reset.
+type Observation struct {
+	Observed
+	Reward Reward
+	Done   bool
+}
+
+// A ToolAnswer is what a tool call came to: Err, or Result and Data.
+type ToolAnswer struct {
+	Tool   string
+	Result *mcp.CallToolResult
+	Data   json.RawMessage // the result as one value; see [tools.Data]
+	Err    *tools.Error
+}
+
+// CallTool runs a tool and then After, in the session's turn. scoreErr reports an After that panicked or scored NaN; the
+// answer stands all the same. req.Session is the SDK session that carried the request, or nil. The counters are left to
+// the caller, who knows whether the answer is still awaited.
+func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a ToolAnswer, score Score, scoreErr error) {
+	a = i.runTool(ctx, req)
+	if i.class.hooks.after == nil || ctx.Err() != nil {
+		return a, score, nil
+	}
+	call := ToolCall{Name: a.Tool, Arguments: req.Params.Arguments, Result: a.Result, Err: a.Err}
+	score, scoreErr = guard(i.session.log, "After", func() (Score, error) {
+		s := i.class.hooks.after(ctx, i.env, call)
+		return s, s.Reward.check()
+	})
+	if scoreErr != nil {
+		score.Reward = Reward{}
+	}
+	return a, score, scoreErr
+}
+
+func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAnswer {
+	a := ToolAnswer{Tool: req.Params.Name}
+	if a.Result, a.Err = i.host.call(tools.WithEnvironment(ctx, i.env), req, i.session.log); a.Err != nil {
+		if m, ok := i.class.ElsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
+			i.session.log.Info("tool exists in the other mode only", "event", "tool_other_mode", "tool", a.Tool, "mode", m)
+		}
+		return a
+	}
+	var err error
+	if a.Data, err = tools.Data(a.Result); err != nil {
+		a.Result, a.Err = nil, callError(a.Tool, err)
+	}
+	return a
+}
+
+// Observation is the answer in the form of the gym channel, without reward and done.
+func (a ToolAnswer) Observation() Observed {
+	o := callObservation{ToolName: a.Tool}
+	if a.Err != nil {
+		o.Error = &callFault{a.Err.Type, a.Err.Message}
+	} else {
+		r := a.Wire()
+		o.Result = &r
+	}
+	return Observed{Fields: o}
+}
+
+// Wire is the answer's result as OpenEnv's clients read it. Err must be nil.
+func (a ToolAnswer) Wire() WireResult {
+	data := strictjson.Raw(a.Data)
+	if text, ok := failureText(a.Result); ok {
+		data, _ = strictjson.Marshal(text)
+	}
+	content := a.Result.Content
+	if content == nil {
+		content = []mcp.Content{}
+	}
+	r := WireResult{content, a.Result.StructuredContent, nil, data, a.Result.IsError}
+	if len(a.Result.Meta) > 0 {
+		r.Meta = a.Result.Meta
+	}
+	return r
+}
+
+// failureText is the message of a tool's own failure, which is also its data.
+func failureText(res *mcp.CallToolResult) (string, bool) {
+	if !res.IsError || len(res.Content) == 0 {
+		return "", false
+	}
+	t, ok := res.Content[0].(*mcp.TextContent)
+	if !ok {
+		return "", false
+	}
+	return t.Text, true
+}
+
+// A WireResult is a tool's result in OpenEnv's spelling (FastMCP's CallToolResult).
+type WireResult struct {
+	Content           []mcp.Content  `json:"content"`
+	StructuredContent any            `json:"structured_content"`
+	Meta              any            `json:"meta"` // an object or null
+	Data              strictjson.Raw `json:"data"`
+	IsError           bool           `json:"is_error"`
+}
+
+type callObservation struct {
+	Metadata struct{}    `json:"metadata"`
+	ToolName string      `json:"tool_name"`
+	Result   *WireResult `json:"result"`
+	Error    *callFault  `json:"error"`
+}
+
+type callFault struct {
+	Type    tools.ErrorType `json:"error_type"`
+	Message string          `json:"message"`
+}
+
+// ListTools lists the instance's tools. It may be called at any time.
+func (i *Instance) ListTools(ctx context.Context) ([]*mcp.Tool, error) { return i.host.list(ctx) }
+
+// ListObservation is a listing, or its failure, in the form of the gym channel.
+func ListObservation(list []*mcp.Tool, err error) Observed {
+	type tool struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		InputSchema any    `json:"input_schema"`
+	}
+	out := struct {
+		Metadata any    `json:"metadata"`
+		Tools    []tool `json:"tools"`
+	}{Metadata: struct{}{}}
+	for _, t := range list {
+		out.Tools = append(out.Tools, tool{t.Name, t.Description, t.InputSchema})
+	}
+	if err == nil {
+		return Observed{Fields: out}
+	}
+	meta, _ := strictjson.Marshal(map[string]string{"error": err.Error(), "error_type": "list_tools_failed"})
+	out.Metadata = strictjson.Raw(meta)
+	return Observed{Fields: out, Metadata: meta}
+}
+
+// Reset begins a new episode, in the session's turn: the counters start again and Rand is seeded before the author's
+// function runs, whatever it returns.
+func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error) {
+	if p.EpisodeID == "" {
+		p.EpisodeID = newEpisodeID()
+	}
+	if p.Seed != nil {
+		i.session.source.Seed(uint64(*p.Seed), seedStream)
+	} else {
+		i.session.source.Seed(i.seed(), i.seed())
+	}
+	i.mu.Lock()
+	i.episode = Episode{ID: p.EpisodeID}
+	i.mu.Unlock()
+	if i.class.hooks.reset == nil {
+		return Observation{Observed: Observed{Fields: strictjson.Raw(`{"metadata":{}}`)}}, nil
+	}
+	o, err := guard(i.session.log, "Reset", func() (*Observed, error) { return i.class.hooks.reset(ctx, i.env, p) })
+	if err != nil {
+		return Observation{}, err
+	}
+	return Observation{Observed: *o}, nil
+}
+
+// seedStream is the second half of PCG's seed for seeded episodes; any constant will do, but it is part of what a seed
+// means and must not change.
+const seedStream = 0x6f70656e656e7600
+
+// Act runs the environment's own action, in the session's turn. An *[tools.InputError] says that it was refused and is no
+// step. The counters are left to the caller.
+func (i *Instance) Act(ctx context.Context, a Action) (Observed, Score, error) {
+	var score Score
+	o, err := guard(i.session.log, "Act", func() (o *Observed, err error) {
+		if o, score, err = i.class.hooks.act(ctx, i.env, a.own); err != nil {
+			return nil, err
+		}
+		return o, score.Reward.check()
+	})
+	if err != nil {
+		return Observed{}, Score{}, err
+	}
+	return *o, score, nil
+}
+
+// State is the state as the wire has it, in the session's turn.
+func (i *Instance) State(context.Context) (json.RawMessage, error) {
+	var own []byte
+	if i.class.hooks.state != nil {
+		var err error
+		own, err = guard(i.session.log, "State", func() ([]byte, error) { return i.class.hooks.state(i.env) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	e := i.Episode()
+	b, err := strictjson.Marshal(struct {
+		EpisodeID   string  `json:"episode_id"`
+		StepCount   int     `json:"step_count"`
+		RewardTotal float64 `json:"reward_total"`
+		LastReward  Reward  `json:"last_reward"`
+		Done        bool    `json:"done"`
+	}{e.ID, e.Steps, e.RewardTotal, e.LastReward, e.Done})
+	if err == nil && len(own) > len(`{}`) {
+		b = extend(b, string(own[1:len(own)-1]))
+	}
+	return b, err
+}
