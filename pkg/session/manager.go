@@ -1,0 +1,214 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+)
+
+// Options configure a [Manager]. The zero value gives the defaults.
+type Options struct {
+	Max          int           // how many sessions at once; 0: 1,024
+	IdleTimeout  time.Duration // how long a session without a socket may lie idle; 0: 15 minutes; negative: for ever
+	ToolTimeout  time.Duration // deadline of a tool call, step or state, its wait included; 0: 30 s
+	ResetTimeout time.Duration // deadline of a reset; 0: 5 minutes
+	Logger       *slog.Logger  // nil: discard
+	NewID        func() string // ids of sessions and agents, unguessable and unique; nil: 130 random bits
+	Seed         func() uint64 // seeds of sessions' random sources; nil: random
+}
+
+// Defaults of [Options].
+const (
+	DefaultMax          = 1024
+	DefaultIdleTimeout  = 15 * time.Minute
+	DefaultToolTimeout  = 30 * time.Second
+	DefaultResetTimeout = 5 * time.Minute
+)
+
+func (o Options) withDefaults() Options {
+	if o.Max == 0 {
+		o.Max = DefaultMax
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = DefaultIdleTimeout
+	}
+	if o.ToolTimeout == 0 {
+		o.ToolTimeout = DefaultToolTimeout
+	}
+	if o.ResetTimeout == 0 {
+		o.ResetTimeout = DefaultResetTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.NewID == nil {
+		o.NewID = rand.Text
+	}
+	return o
+}
+
+// A Manager opens, finds and ends the sessions of one class.
+type Manager struct {
+	class *gym.Class
+	opts  Options
+
+	mu       sync.Mutex
+	sessions map[string]*Session // every session that holds a slot, while it is built and torn down too
+	agents   map[string]*Agent   // by Mcp-Session-Id
+	stopping bool
+}
+
+// NewManager returns a manager of sessions of class. It does not close the class.
+func NewManager(class *gym.Class, o Options) *Manager {
+	return &Manager{
+		class: class, opts: o.withDefaults(),
+		sessions: map[string]*Session{}, agents: map[string]*Agent{},
+	}
+}
+
+// Class is the environment that the manager's sessions are of.
+func (m *Manager) Class() *gym.Class { return m.class }
+
+// An Origin is how a session came to be, which decides how it ends.
+type Origin int
+
+const (
+	BySocket     Origin = iota // ends with the socket that opened it
+	ByCreate                   // openenv/session/create: ends when closed, or idle
+	ByInitialize               // an MCP client's initialize: ends when that client deletes it, or idle
+	Temporary                  // serves one call and is never found by id
+)
+
+// Open opens a session. It reserves a slot, builds the environment outside of any lock, and gives the slot back if that
+// fails. The error is an *[Error]. A BySocket session counts as held by its socket until [Session.Detach].
+func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
+	s, err := m.reserve(origin)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	inst, err := m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed})
+	if err != nil {
+		s.release()
+		s.log.Warn("environment could not be built", "event", "factory_error", "error", err)
+		return nil, &Error{
+			Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, err),
+			Factory: m.class.Metadata.Name, Err: err,
+		}
+	}
+	if !s.ready(inst) { // shut down meanwhile
+		s.Close(context.WithoutCancel(ctx), "shutdown")
+		return nil, errStopping()
+	}
+	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "build", time.Since(start).Round(time.Microsecond))
+	return s, nil
+}
+
+func errStopping() error {
+	return &Error{Code: ShuttingDown, Message: "the server is shutting down and takes no new sessions"}
+}
+
+func (m *Manager) reserve(origin Origin) (*Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.stopping:
+		return nil, errStopping()
+	case len(m.sessions) >= m.opts.Max:
+		return nil, &Error{
+			Code: CapacityReached, Active: len(m.sessions), Max: m.opts.Max,
+			Message: fmt.Sprintf("all %d sessions are in use; try again when one has ended", m.opts.Max),
+		}
+	}
+	s := newSession(m, m.opts.NewID(), origin)
+	m.sessions[s.ID] = s
+	return s, nil
+}
+
+func (m *Manager) remove(s *Session) {
+	m.mu.Lock()
+	delete(m.sessions, s.ID)
+	m.mu.Unlock()
+}
+
+// Get finds a session that serves calls. The error is an *[Error] with code Unknown or Initializing.
+func (m *Manager) Get(id string) (*Session, error) {
+	m.mu.Lock()
+	s := m.sessions[id]
+	m.mu.Unlock()
+	if s == nil || s.origin == Temporary {
+		return nil, errUnknown(id)
+	}
+	return s, s.usable()
+}
+
+// Attach finds a session for a socket that will hold it until [Session.Detach]. The error is an *[Error] with code
+// Unknown, Initializing or Attached.
+func (m *Manager) Attach(id string) (*Session, error) {
+	s, err := m.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.attach()
+}
+
+// Close ends the session with that id. While a socket holds it, it only asks: the session ends when the socket lets go,
+// and closing is true.
+func (m *Manager) Close(ctx context.Context, id string) (closing bool, err error) {
+	s, err := m.Get(id)
+	if err != nil {
+		return false, err
+	}
+	if s.closeOnDetach() {
+		return true, nil
+	}
+	return false, s.Close(ctx, "closed by a client")
+}
+
+// Active counts the slots that are taken.
+func (m *Manager) Active() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.sessions)
+}
+
+// Max is how many sessions there may be at once.
+func (m *Manager) Max() int { return m.opts.Max }
+
+// Shutdown refuses new sessions, closes the live ones and waits for their teardown as long as ctx allows. It is
+// idempotent.
+func (m *Manager) Shutdown(ctx context.Context) error {
+	m.mu.Lock()
+	m.stopping = true
+	var live []*Session
+	for _, s := range m.sessions {
+		live = append(live, s)
+	}
+	m.mu.Unlock()
+	for _, s := range live {
+		s.begin("shutdown")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, s := range live {
+			<-s.done
+		}
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("%d sessions did not end in time", m.Active()), ctx.Err())
+	}
+}
+
+func (o Origin) String() string {
+	return [...]string{"socket", "create", "initialize", "temporary"}[o]
+}
