@@ -1,0 +1,242 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+	"github.com/openenv-go/openenv-go/pkg/session"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// The gym channel: text frames {"type": T, "data": {…}}, one reply to each but close.
+
+// Error codes of the channel (the reference's WSErrorCode, and NotAllowed of our own).
+const (
+	codeInvalidJSON = "INVALID_JSON"
+	codeUnknownType = "UNKNOWN_TYPE"
+	codeValidation  = "VALIDATION_ERROR"
+	codeExecution   = "EXECUTION_ERROR"
+	codeCapacity    = "CAPACITY_REACHED"
+	codeFactory     = "FACTORY_ERROR"
+	codeSession     = "SESSION_ERROR"
+	codeNotAllowed  = "NOT_ALLOWED"
+)
+
+type frame struct {
+	Type string `json:"type"`
+	Data any    `json:"data"`
+}
+
+// errorData is the data of an error frame.
+type errorData struct {
+	Message string             `json:"message"`
+	Code    string             `json:"code"`
+	Errors  []tools.FieldError `json:"errors,omitempty"`
+	Active  *int               `json:"active_sessions,omitempty"`
+	Max     *int               `json:"max_sessions,omitempty"`
+	Factory string             `json:"factory_name,omitempty"`
+}
+
+// observationData is the data of an observation frame, and the answer of POST /reset and /step.
+type observationData struct {
+	Observation any            `json:"observation"`
+	Reward      gym.Reward     `json:"reward"`
+	Done        bool           `json:"done"`
+	Metadata    strictjson.Raw `json:"metadata,omitempty"`
+}
+
+func newObservationData(o gym.Observation) observationData {
+	return observationData{o.Fields, o.Reward, o.Done, o.Metadata}
+}
+
+func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
+	s.serveSocket(w, r, func(k *socket) {
+		k.answer, k.refuse = k.answerFrame, func(err error) []byte { return encodeFrame(frameError(err)) }
+	})
+}
+
+// encodeFrame never fails: what cannot be written becomes an error frame.
+func encodeFrame(f frame) []byte {
+	b, err := strictjson.Marshal(f)
+	if err == nil {
+		return b
+	}
+	b, err = strictjson.Marshal(frame{"error", errorData{Message: "the answer cannot be written as JSON: " + err.Error(), Code: codeExecution}})
+	if err != nil {
+		return []byte(`{"type":"error","data":{"message":"the answer cannot be written as JSON","code":"` + codeExecution + `"}}`)
+	}
+	return b
+}
+
+// frameError maps an error to its frame.
+func frameError(err error) frame {
+	d := errorData{Message: err.Error(), Code: codeExecution}
+	var (
+		syntax *strictjson.SyntaxError
+		input  *tools.InputError
+		refuse *frameRefused
+		se     *session.Error
+	)
+	switch {
+	case errors.As(err, &refuse):
+		d.Code = refuse.code
+	case errors.As(err, &syntax):
+		d.Code = codeInvalidJSON
+	case errors.As(err, &input):
+		d.Code, d.Errors = codeValidation, input.Fields
+		d.Message = "Invalid message: " + input.Error()
+	case errors.As(err, &se):
+		d.Code = codeSession
+		switch se.Code {
+		case session.CapacityReached:
+			d.Code, d.Active, d.Max = codeCapacity, &se.Active, &se.Max
+		case session.FactoryFailed:
+			d.Code, d.Factory = codeFactory, se.Factory
+		}
+	}
+	return frame{"error", d}
+}
+
+// A frameRefused is a frame that is not served, whatever its data.
+type frameRefused struct{ code, message string }
+
+func (e *frameRefused) Error() string { return e.message }
+
+// answerFrame answers one text message of the gym channel.
+func (k *socket) answerFrame(ctx context.Context, text []byte) (reply []byte, last bool) {
+	typ, data, err := k.s.parseFrame(text)
+	if err != nil {
+		return encodeFrame(frameError(err)), false
+	}
+	if typ == "close" {
+		return nil, true
+	}
+	out, err := k.serveFrame(ctx, typ, data)
+	if err != nil {
+		out = frameError(err)
+	}
+	return encodeFrame(out), false
+}
+
+func (k *socket) serveFrame(ctx context.Context, typ string, data strictjson.Raw) (frame, error) {
+	if !k.s.simulation() && typ != "mcp" {
+		return frame{}, &frameRefused{codeNotAllowed, fmt.Sprintf("%s belongs to the trainer, and this server runs in production mode; use mcp frames", typ)}
+	}
+	switch typ {
+	case "reset":
+		p, err := k.s.class.ParseReset(data, false)
+		if err != nil {
+			return frame{}, err
+		}
+		o, err := k.session.Reset(ctx, p)
+		return frame{"observation", newObservationData(o)}, err
+	case "step":
+		a, err := k.s.class.ParseAction(data)
+		if err != nil {
+			return frame{}, err
+		}
+		o, err := k.session.Step(ctx, a, 0)
+		return frame{"observation", newObservationData(o)}, err
+	case "state":
+		state, err := k.session.State(ctx)
+		return frame{"state", strictjson.Raw(state)}, err
+	default: // mcp: parseFrame knows no other
+		reply := k.s.rpcChecked(ctx, data, k.session)
+		if reply == nil { // a notification, but every frame has its reply
+			reply = rpcNothing
+		}
+		return frame{"mcp", strictjson.Raw(reply)}, nil
+	}
+}
+
+// dataRule says what a frame type's data must be.
+type dataRule int
+
+const (
+	noData dataRule = iota
+	optionalData
+	requiredData
+)
+
+var frameTypes = map[string]dataRule{
+	"reset": optionalData, "step": requiredData, "state": noData, "close": noData, "mcp": requiredData,
+}
+
+// parseFrame checks a text message and takes it apart. The data is nil or an object.
+func (s *Server) parseFrame(text []byte) (typ string, data strictjson.Raw, err error) {
+	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
+		return "", nil, err
+	}
+	var f struct {
+		Type strictjson.Raw `json:"type"`
+		Data strictjson.Raw `json:"data"`
+	}
+	known := strictjson.UnmarshalKnown(text, &f)
+	if strictjson.Raw(text).Kind() != '{' {
+		return "", nil, invalid(nil, "dict_type", "want an object with type and data", text)
+	}
+	if known != nil { // unknown keys; the type may be fine
+		if err := strictjson.Unmarshal(text, &f); err != nil {
+			return "", nil, invalid(nil, "value_error", err.Error(), text)
+		}
+	}
+	typ, isString := strictjson.String(f.Type)
+	rule, ok := frameTypes[typ]
+	switch {
+	case !ok || !isString:
+		shown := f.Type
+		if shown == nil {
+			shown = strictjson.Raw("none")
+		}
+		return "", nil, &frameRefused{codeUnknownType, fmt.Sprintf("unknown message type %.100s; want reset, step, state, mcp or close", shown)}
+	case known != nil:
+		return "", nil, extraKeys(text, "type", "data")
+	case f.Data == nil && rule == requiredData:
+		return "", nil, invalid([]any{"data"}, "missing", "field required", text)
+	case f.Data != nil && rule == noData:
+		return "", nil, invalid([]any{"data"}, "extra_forbidden", "unknown field", f.Data)
+	case f.Data != nil && f.Data.Kind() != '{':
+		return "", nil, invalid([]any{"data"}, "dict_type", "want an object", f.Data)
+	}
+	return typ, f.Data, nil
+}
+
+// extraKeys names the members of a checked object that are not known.
+func extraKeys(object []byte, known ...string) error {
+	var members map[string]strictjson.Raw
+	if err := strictjson.Unmarshal(object, &members); err != nil {
+		return invalid(nil, "value_error", err.Error(), object)
+	}
+	e := &tools.InputError{}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) && len(e.Fields) < tools.MaxFieldErrors {
+			e.Fields = append(e.Fields, fieldError([]any{name}, "extra_forbidden", "unknown field", members[name]))
+		}
+	}
+	return e
+}
+
+func invalid(loc []any, typ, msg string, input []byte) error {
+	return &tools.InputError{Fields: []tools.FieldError{fieldError(loc, typ, msg, input)}}
+}
+
+// maxShownInput bounds the input that an error repeats.
+const maxShownInput = 200
+
+func fieldError(loc []any, typ, msg string, input []byte) tools.FieldError {
+	if loc == nil {
+		loc = []any{}
+	}
+	fe := tools.FieldError{Type: typ, Loc: loc, Msg: msg, Input: "…"}
+	if len(input) <= maxShownInput {
+		fe.Input = json.RawMessage(input)
+	}
+	return fe
+}

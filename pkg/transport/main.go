@@ -1,0 +1,187 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+	"github.com/openenv-go/openenv-go/pkg/session"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// Exit codes of [Main].
+const (
+	exitOK     = 0
+	exitFailed = 1 // it ran, and did not stop cleanly
+	exitUsage  = 2 // a flag, a variable, the address or the environment itself is wrong
+)
+
+// stopGrace bounds a clean stop.
+const stopGrace = 10 * time.Second
+
+// Main is an environment's main function: it reads flags and OPENENV_* variables, serves env until the process is told to
+// stop (SIGINT or SIGTERM), and exits. Run a program with -help for the flags.
+func Main(env gym.Definition) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Run(ctx, env, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run is [Main] without the process: it serves until ctx ends and returns the exit code. Addresses and what to try go to
+// stdout, the log and errors to stderr.
+func Run(ctx context.Context, env gym.Definition, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	c, err := parseConfig(args, getenv, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		return usage(stderr, err)
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	c.options.Logger = log
+	srv, err := New(ctx, env, c.options)
+	if err != nil {
+		return usage(stderr, err)
+	}
+	ln, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		srv.Close(context.WithoutCancel(ctx))
+		return usage(stderr, listenError(c.addr, err))
+	}
+	greet(stdout, srv, ln.Addr())
+	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "addr", ln.Addr().String(), "mode", c.options.Mode)
+	if err := srv.Serve(ctx, ln, stopGrace); err != nil {
+		fmt.Fprintln(stderr, "error:", err)
+		return exitFailed
+	}
+	log.Info("stopped", "event", "stopped")
+	return exitOK
+}
+
+// usage prints one line and returns the exit code of a wrong start.
+func usage(stderr io.Writer, err error) int {
+	fmt.Fprintln(stderr, "error:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return exitUsage
+}
+
+func listenError(addr string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("address %s is in use; choose another with -addr, or -addr %s:0 for any free port", addr, hostOf(addr))
+	}
+	return fmt.Errorf("cannot listen on %s: %w", addr, err)
+}
+
+func hostOf(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// A config is what flags and variables say.
+type config struct {
+	addr    string
+	options Options
+}
+
+// parseConfig reads flags, and variables where a flag is not given.
+func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (config, error) {
+	var c config
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // errors are printed as one line by the caller
+	fs.StringVar(&c.addr, "addr", "127.0.0.1:8000", "`address` to listen on")
+	mode := fs.String("mode", string(tools.ModeSimulation), "simulation or production")
+	fs.IntVar(&c.options.Sessions.Max, "max-sessions", session.DefaultMax, "how many sessions at once")
+	idle := fs.Duration("session-timeout", session.DefaultIdleTimeout, "end a session that no socket is attached to after this long without a call; 0 is never")
+	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
+	hosts := fs.String("allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fs.SetOutput(stdout)
+			fmt.Fprintln(stdout, "Flags (each is also a variable: -max-sessions is OPENENV_MAX_SESSIONS):")
+			fs.PrintDefaults()
+		}
+		return c, err
+	}
+	if fs.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q; all options are flags (see -help)", fs.Arg(0))
+	}
+	if err := fromEnvironment(fs, getenv); err != nil {
+		return c, err
+	}
+	var err error
+	if c.options.Mode, err = tools.ParseMode(strings.ToLower(*mode)); err != nil {
+		return c, err
+	}
+	switch {
+	case c.options.Sessions.Max < 1:
+		return c, fmt.Errorf("-max-sessions %d: want at least 1", c.options.Sessions.Max)
+	case *idle < 0:
+		return c, fmt.Errorf("-session-timeout %v: want a duration such as 15m, or 0 for never", *idle)
+	case c.options.Sessions.ToolTimeout <= 0:
+		return c, fmt.Errorf("-tool-timeout %v: want a duration such as 30s", c.options.Sessions.ToolTimeout)
+	}
+	c.options.Sessions.IdleTimeout = *idle
+	if *idle == 0 {
+		c.options.Sessions.IdleTimeout = -1
+	}
+	for h := range strings.SplitSeq(*hosts, ",") {
+		if h = strings.ToLower(strings.TrimSpace(h)); h != "" {
+			c.options.AllowedHosts = append(c.options.AllowedHosts, h)
+		}
+	}
+	return c, nil
+}
+
+// fromEnvironment sets the flags that were not given from their OPENENV_* variables.
+func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	var err error
+	fs.VisitAll(func(f *flag.Flag) {
+		name := "OPENENV_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		v := getenv(name)
+		if v == "" || given[f.Name] || err != nil {
+			return
+		}
+		if e := fs.Set(f.Name, v); e != nil {
+			err = fmt.Errorf("invalid value %q for %s: %w", v, name, e)
+		}
+	})
+	return err
+}
+
+// greet prints where the server listens and lines to paste.
+func greet(w io.Writer, s *Server, addr net.Addr) {
+	base := addr.String()
+	if host, port, err := net.SplitHostPort(base); err == nil {
+		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+			base = net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	fmt.Fprintf(w, `%s is listening on http://%s (%s mode)
+
+  trainers   ws://%[2]s/ws
+  agents     http://%[2]s/mcp
+  about it   http://%[2]s/docs
+
+Try it:
+  curl -s http://%[2]s/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+  python3 -c 'from openenv.core.mcp_client import MCPToolClient as C
+with C("http://%[2]s").sync() as env: print(env.reset(), env.list_tools())'
+MCP client configuration:
+  {"mcpServers": {"%[1]s": {"type": "http", "url": "http://%[2]s/mcp"}}}
+`, s.class.Metadata.Name, base, s.opts.Mode)
+}

@@ -1,0 +1,194 @@
+package transport
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+)
+
+// documents are what the server says about itself, made once.
+type documents struct {
+	metadata, schema, openapi, page []byte
+}
+
+// object is a JSON object under construction.
+type object = map[string]any
+
+func (s *Server) document() (d documents, err error) {
+	if d.metadata, err = strictjson.Marshal(s.class.Metadata); err != nil {
+		return d, err
+	}
+	if d.schema, err = strictjson.Marshal(s.class.Schemas); err != nil {
+		return d, err
+	}
+	if d.openapi, err = strictjson.Marshal(s.openAPI()); err != nil {
+		return d, err
+	}
+	d.page, err = s.docsPage(d.schema)
+	return d, err
+}
+
+// A route is one HTTP operation as the OpenAPI document and the page have it.
+type route struct {
+	Method, Path, Summary, Description string
+	simulation                         bool // served in simulation mode only
+	body                               object
+	bodyOptional                       bool
+	ok                                 object // schema of the answer 200
+	session                            bool   // takes ?session_id=
+	errors                             []string
+}
+
+func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+func (s *Server) routeList() []route {
+	all := []route{
+		{Method: "post", Path: "/reset", Summary: "Begin an episode", simulation: true, session: true,
+			Description: "Begins an episode and returns its first observation. Members other than seed and episode_id are options of the environment.",
+			body:        ref("ResetRequest"), bodyOptional: true, ok: ref("ResetResponse"), errors: []string{"404", "422", "503", "504"}},
+		{Method: "post", Path: "/step", Summary: "Take a step", simulation: true, session: true,
+			Description: "Takes one step and returns its observation, reward and whether the episode is over.",
+			body:        ref("StepRequest"), ok: ref("StepResponse"), errors: []string{"404", "422", "503", "504"}},
+		{Method: "get", Path: "/state", Summary: "Read the state", simulation: true, session: true,
+			Description: "Returns the episode's counters and the environment's own state.",
+			ok:          ref("State"), errors: []string{"404", "503", "504"}},
+		{Method: "post", Path: "/mcp", Summary: "Speak MCP",
+			Description: "JSON-RPC 2.0. Without a handshake: tools/list, tools/call, openenv/session/create, openenv/session/close. After initialize: MCP Streamable HTTP. The same path takes WebSockets.",
+			body:        object{"type": "object"}, ok: object{"type": "object"}},
+		{Method: "get", Path: "/health", Summary: "Probe the server", Description: "Says whether the server is well.", ok: ref("Health")},
+		{Method: "get", Path: "/metadata", Summary: "Read the metadata", Description: "Says what the environment is.", ok: ref("Metadata")},
+		{Method: "get", Path: "/schema", Summary: "Read the schemas", Description: "Returns the JSON Schemas of action, observation, reset observation and state.", ok: ref("Schemas")},
+	}
+	return slices.DeleteFunc(all, func(r route) bool { return r.simulation && !s.simulation() })
+}
+
+var errorMeanings = map[string]string{
+	"404": "No session has that id.",
+	"422": "The request does not fit its schema.",
+	"503": "Every session is in use; try again.",
+	"504": "The environment did not answer in time.",
+}
+
+// openAPI is the OpenAPI 3.1 document, with the routes of the server's mode.
+func (s *Server) openAPI() object {
+	paths := object{}
+	for _, r := range s.routeList() {
+		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.Method + "_" + r.Path[1:], "responses": responses(r)}
+		if r.body != nil {
+			op["requestBody"] = object{"required": !r.bodyOptional, "content": jsonContent(r.body)}
+		}
+		if r.session {
+			op["parameters"] = []object{{
+				"name": "session_id", "in": "query", "required": false, "schema": object{"type": "string"},
+				"description": "A live session; without it a temporary one serves the call.",
+			}}
+		}
+		item, ok := paths[r.Path].(object)
+		if !ok {
+			item = object{}
+			paths[r.Path] = item
+		}
+		item[r.Method] = op
+	}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": s.class.Metadata.Name, "version": s.class.Metadata.Version,
+			"description": "An environment served by openenv-go in " + string(s.opts.Mode) + " mode. " + s.class.Metadata.Description,
+		},
+		"paths":      paths,
+		"components": object{"schemas": s.components()},
+	}
+}
+
+func responses(r route) object {
+	out := object{"200": object{"description": "The answer.", "content": jsonContent(r.ok)}}
+	for _, status := range r.errors {
+		schema := ref("Error")
+		if status == "422" {
+			schema = ref("ValidationError")
+		}
+		out[status] = object{"description": errorMeanings[status], "content": jsonContent(schema)}
+	}
+	return out
+}
+
+func jsonContent(schema object) object {
+	return object{"application/json": object{"schema": schema}}
+}
+
+func (s *Server) components() object {
+	text, nullableText := object{"type": "string"}, object{"type": []string{"string", "null"}}
+	reward := object{"type": []string{"number", "boolean", "null"}}
+	response := func(observation object) object {
+		return object{"type": "object", "required": []string{"observation", "reward", "done", "metadata"}, "properties": object{
+			"observation": observation, "reward": reward, "done": object{"type": "boolean"}, "metadata": object{"type": []string{"object", "null"}},
+		}}
+	}
+	out := object{
+		"Error": object{"type": "object", "required": []string{"detail"}, "properties": object{"detail": text}},
+		"ValidationError": object{"type": "object", "required": []string{"detail"}, "properties": object{"detail": object{
+			"type": "array", "items": object{"type": "object", "required": []string{"type", "loc", "msg"}, "properties": object{
+				"type": text, "loc": object{"type": "array", "items": object{"type": []string{"string", "integer"}}}, "msg": text, "input": object{},
+			}},
+		}}},
+		"Health": object{"type": "object", "required": []string{"status"}, "properties": object{
+			"status": object{"type": "string", "enum": []string{"healthy", "degraded", "unhealthy"}},
+		}},
+		"Metadata": object{"type": "object", "required": []string{"name", "description"}, "properties": object{
+			"name": text, "description": text, "version": text, "readme_content": nullableText, "author": nullableText, "documentation_url": nullableText,
+		}},
+		"Schemas": object{"type": "object", "required": []string{"action", "observation", "state"}, "properties": object{
+			"action": object{"type": "object"}, "observation": object{"type": "object"}, "state": object{"type": "object"}, "reset_observation": object{"type": "object"},
+		}},
+	}
+	if s.simulation() {
+		maps.Copy(out, object{
+			"Action":           s.class.Schemas.Action,
+			"Observation":      s.class.Schemas.Observation,
+			"ResetObservation": s.class.Schemas.ResetObservation,
+			"State":            s.class.Schemas.State,
+			"ResetRequest": object{"type": "object", "properties": object{
+				"seed":       object{"type": []string{"integer", "null"}, "minimum": 0},
+				"episode_id": object{"type": []string{"string", "null"}, "maxLength": 255},
+			}},
+			"StepRequest": object{"type": "object", "required": []string{"action"}, "properties": object{
+				"action":     ref("Action"),
+				"timeout_s":  object{"type": []string{"number", "null"}, "exclusiveMinimum": 0},
+				"request_id": object{"type": []string{"string", "null"}, "maxLength": maxRequestID},
+			}},
+			"ResetResponse": response(ref("ResetObservation")),
+			"StepResponse":  response(ref("Observation")),
+		})
+	}
+	return out
+}
+
+//go:embed docs.html
+var docsHTML string
+
+var docsTemplate = template.Must(template.New("docs").Parse(docsHTML))
+
+// docsPage renders the page of GET /docs. It needs nothing from elsewhere, so it works offline.
+func (s *Server) docsPage(schemas []byte) ([]byte, error) {
+	indented := strictjson.Raw(slices.Clone(schemas))
+	if err := indented.Indent(); err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	err := docsTemplate.Execute(&page, map[string]any{
+		"Meta": s.class.Metadata, "Mode": s.opts.Mode, "Routes": s.routeList(), "Schemas": string(indented), "Simulation": s.simulation(),
+	})
+	return page.Bytes(), err
+}
+
+func (s *Server) getDocs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	w.Write(s.docs.page)
+}

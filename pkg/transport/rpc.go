@@ -1,0 +1,345 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+	"github.com/openenv-go/openenv-go/pkg/session"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// JSON-RPC 2.0 without a handshake, as OpenEnv's clients speak it: over POST /mcp, the WebSocket /mcp, and in mcp frames.
+
+// Error codes (JSON-RPC 2.0, section 5.1; rpcServer is the reference's SERVER_ERROR).
+const (
+	rpcParse          = -32700
+	rpcInvalidRequest = -32600
+	rpcNoMethod       = -32601
+	rpcInvalidParams  = -32602
+	rpcInternal       = -32603
+	rpcServer         = -32000
+)
+
+// An rpcError is the error of an answer.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+func (e *rpcError) Error() string { return e.Message }
+
+type rpcRequest struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      strictjson.Raw `json:"id"`
+	Method  *string        `json:"method"`
+	Params  strictjson.Raw `json:"params"`
+}
+
+type rpcResult struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      strictjson.Raw `json:"id"`
+	Result  any            `json:"result"`
+}
+
+type rpcFault struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      strictjson.Raw `json:"id"`
+	Error   *rpcError      `json:"error"`
+}
+
+// rpcNothing answers a notification where the channel wants an answer to everything.
+var rpcNothing = []byte(`{"jsonrpc":"2.0","id":null,"result":null}`)
+
+// rpc checks and answers one request. own is the session of the calling socket, or nil. A nil answer means that none is
+// due.
+func (s *Server) rpc(ctx context.Context, text []byte, own *session.Session) []byte {
+	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
+		return encodeRPC(nullID, nil, err)
+	}
+	return s.rpcChecked(ctx, text, own)
+}
+
+func (s *Server) rpcChecked(ctx context.Context, text []byte, own *session.Session) []byte {
+	req, err := parseRPC(text)
+	if err == nil && strings.HasPrefix(*req.Method, "notifications/") {
+		return nil
+	}
+	var result any
+	if err == nil {
+		result, err = s.serveRPC(ctx, req, own)
+	}
+	return encodeRPC(req.ID, result, err)
+}
+
+func encodeRPC(id strictjson.Raw, result any, err error) []byte {
+	var b []byte
+	if err == nil {
+		if b, err = strictjson.Marshal(rpcResult{"2.0", id, result}); err == nil {
+			return b
+		}
+		err = fmt.Errorf("the answer cannot be written as JSON: %w", err)
+	}
+	b, err = strictjson.Marshal(rpcFault{"2.0", id, rpcFailure(err)})
+	if err != nil {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"the answer cannot be written as JSON"}}`, rpcInternal)
+	}
+	return b
+}
+
+// rpcFailure maps an error to its code.
+func rpcFailure(err error) *rpcError {
+	var (
+		syntax *strictjson.SyntaxError
+		re     *rpcError
+		call   *tools.Error
+		input  *tools.InputError
+		se     *session.Error
+	)
+	switch {
+	case errors.As(err, &re):
+		return re
+	case errors.As(err, &syntax):
+		return &rpcError{Code: rpcParse, Message: err.Error()}
+	case errors.As(err, &call):
+		return callFailure(call)
+	case errors.As(err, &input):
+		return &rpcError{Code: rpcInvalidParams, Message: "invalid params: " + err.Error()}
+	case errors.As(err, &se):
+		return sessionFailure(se)
+	}
+	return &rpcError{Code: rpcInternal, Message: err.Error()}
+}
+
+func callFailure(e *tools.Error) *rpcError {
+	code := rpcInternal
+	if e.Type == tools.ToolNotFound || e.Type == tools.InvalidArgs {
+		code = rpcInvalidParams
+	}
+	return &rpcError{Code: code, Message: e.Message, Data: map[string]any{"error_type": e.Type}}
+}
+
+func sessionFailure(e *session.Error) *rpcError {
+	re := &rpcError{Code: rpcServer, Message: e.Message}
+	switch e.Code {
+	case session.CapacityReached:
+		re.Data = map[string]any{"active_sessions": e.Active, "max_sessions": e.Max}
+	case session.FactoryFailed:
+		re.Data = map[string]any{"factory_name": e.Factory}
+	case session.Unknown:
+		re.Code = rpcInvalidParams
+	case session.Initializing, session.Attached:
+		re.Code = rpcInvalidRequest
+	}
+	return re
+}
+
+var nullID = strictjson.Raw("null")
+
+// parseRPC takes checked JSON for a request. The id is set as far as it is known; null stands for none.
+func parseRPC(text []byte) (req rpcRequest, err error) {
+	defer func() {
+		if !validID(req.ID) {
+			req.ID = nullID
+		}
+	}()
+	wrong := func(format string, args ...any) error {
+		return &rpcError{Code: rpcInvalidRequest, Message: "invalid request: " + fmt.Sprintf(format, args...)}
+	}
+	switch strictjson.Raw(text).Kind() {
+	case '{':
+	case '[':
+		return req, wrong("batches are not served; send one object")
+	default:
+		return req, wrong("want an object")
+	}
+	known := strictjson.UnmarshalKnown(text, &req)
+	if known != nil { // it stopped at the fault, perhaps before the id
+		var only struct {
+			ID strictjson.Raw `json:"id"`
+		}
+		if strictjson.Unmarshal(text, &only) == nil && only.ID != nil {
+			req.ID = only.ID
+		}
+	}
+	if req.ID != nil && !validID(req.ID) {
+		return req, wrong("id must be a string, an integer or null")
+	}
+	switch {
+	case known != nil:
+		var input *tools.InputError
+		if extra := extraKeys(text, "jsonrpc", "id", "method", "params"); errors.As(extra, &input) && len(input.Fields) > 0 {
+			return req, wrong("%v", extra)
+		}
+		return req, wrong("jsonrpc and method must be strings")
+	case req.JSONRPC != "2.0":
+		return req, wrong(`jsonrpc must be "2.0"`)
+	case req.Method == nil || *req.Method == "":
+		return req, wrong("method is required")
+	case req.Params != nil && req.Params.Kind() != '{' && req.Params.Kind() != 'n':
+		return req, wrong("params must be an object")
+	}
+	return req, nil
+}
+
+func validID(id strictjson.Raw) bool {
+	switch id.Kind() {
+	case '"', 'n':
+		return true
+	case '0':
+		return !strings.ContainsAny(string(id), ".eE")
+	}
+	return false
+}
+
+// rpcParams are the members of params that the methods look at; others are ignored.
+type rpcParams struct {
+	SessionID strictjson.Raw `json:"session_id"`
+	Name      strictjson.Raw `json:"name"`
+	Arguments strictjson.Raw `json:"arguments"`
+}
+
+func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own *session.Session) (any, error) {
+	var p rpcParams
+	if req.Params.Kind() == '{' {
+		if err := strictjson.Unmarshal(req.Params, &p); err != nil {
+			return nil, &rpcError{Code: rpcInvalidParams, Message: err.Error()}
+		}
+	}
+	id, err := optionalString("session_id", p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	switch *req.Method {
+	case "tools/list":
+		list, err := s.listTools(ctx, id, own)
+		return map[string]any{"tools": list}, err
+	case "tools/call":
+		return s.callTool(ctx, p, id, own)
+	case "openenv/session/create":
+		return s.createSession(ctx, own)
+	case "openenv/session/close":
+		return s.closeSession(ctx, id, own)
+	}
+	return nil, &rpcError{Code: rpcNoMethod, Message: fmt.Sprintf("method not found: %.100s", *req.Method)}
+}
+
+func optionalString(name string, raw strictjson.Raw) (string, error) {
+	if raw == nil || raw.Kind() == 'n' {
+		return "", nil
+	}
+	v, ok := strictjson.String(raw)
+	if !ok {
+		return "", &rpcError{Code: rpcInvalidParams, Message: name + " must be a string"}
+	}
+	return v, nil
+}
+
+// listTools lists the tools of the session of that id, else of the caller's own, else of the environment as such.
+func (s *Server) listTools(ctx context.Context, id string, own *session.Session) (list []*mcp.Tool, err error) {
+	if id != "" {
+		if own, err = s.sessions.Get(id); err != nil {
+			return nil, err
+		}
+	}
+	if own != nil {
+		list, err = own.ListTools(ctx)
+	} else {
+		list, err = s.class.ListTools(ctx)
+	}
+	if list == nil {
+		list = []*mcp.Tool{}
+	}
+	return list, err
+}
+
+func (s *Server) callTool(ctx context.Context, p rpcParams, id string, own *session.Session) (result any, err error) {
+	name, err := optionalString("name", p.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "":
+		return nil, &rpcError{Code: rpcInvalidParams, Message: "params.name is required: which tool?"}
+	case p.Arguments != nil && p.Arguments.Kind() != '{':
+		return nil, &rpcError{Code: rpcInvalidParams, Message: "params.arguments must be an object"}
+	}
+	req := &mcp.CallToolRequest{
+		Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(p.Arguments)},
+		Extra:  &mcp.RequestExtra{},
+	}
+	call := func(target *session.Session) error {
+		a, err := target.CallTool(ctx, req, 0)
+		switch {
+		case err != nil:
+			return err
+		case a.Err != nil:
+			return a.Err
+		}
+		result = newBareResult(a)
+		return nil
+	}
+	if id == "" && own != nil {
+		return result, call(own)
+	}
+	err = s.withSession(ctx, id, call)
+	return result, err
+}
+
+// A bareResult is a tool's result in both spellings: OpenEnv's for its clients, MCP's for code that knows only that.
+type bareResult struct {
+	gym.WireResult
+	MCPMeta       mcp.Meta `json:"_meta,omitempty"`
+	MCPStructured any      `json:"structuredContent,omitempty"`
+	MCPIsError    bool     `json:"isError"`
+}
+
+func newBareResult(a gym.ToolAnswer) bareResult {
+	r := a.Wire()
+	return bareResult{r, a.Result.Meta, r.StructuredContent, r.IsError}
+}
+
+func (s *Server) createSession(ctx context.Context, own *session.Session) (any, error) {
+	if own == nil {
+		var err error
+		if own, err = s.sessions.Open(ctx, session.ByCreate); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]any{"session_id": own.ID}, nil
+}
+
+// closeWait is how long openenv/session/close waits for the end before it answers that the session is closing.
+const closeWait = 5 * time.Second
+
+func (s *Server) closeSession(ctx context.Context, id string, own *session.Session) (any, error) {
+	switch {
+	case id == "":
+		return nil, &rpcError{Code: rpcInvalidParams, Message: "params.session_id is required: which session?"}
+	case own != nil && own.ID == id:
+		return nil, &rpcError{Code: rpcInvalidRequest, Message: "this socket holds the session; close the socket instead"}
+	}
+	wait, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	closing, err := s.sessions.Close(wait, id)
+	var se *session.Error
+	switch {
+	case errors.As(err, &se):
+		return nil, se
+	case wait.Err() != nil:
+		closing = true // a call does not return; the session ends when it does
+	case err != nil:
+		s.log.Warn("session did not end cleanly", "event", "close_error", "session", id, "error", err)
+	}
+	if closing {
+		return map[string]any{"session_id": id, "closed": false, "closing": true}, nil
+	}
+	return map[string]any{"session_id": id, "closed": true}, nil
+}
