@@ -1,0 +1,443 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The doors of the suite: how a tool is called by each, and how its answer is read.
+
+type dialect int
+
+const (
+	gymChannel dialect = iota
+	bare
+	initialized
+)
+
+type caller func(tool, args string) outcome
+
+type door struct {
+	name      string
+	dialect   dialect
+	temporary bool // each call has a session of its own
+	// open makes the door's client on a server whose first session is, or will be, the one that is called.
+	open func(t *testing.T, srv *Server, base string) caller
+}
+
+var doors = []door{
+	{name: "ws step", dialect: gymChannel, open: openStep},
+	{name: "ws mcp frame", dialect: bare, open: openMCPFrame},
+	{name: "ws mcp frame attached", dialect: bare, open: func(t *testing.T, srv *Server, base string) caller {
+		return mcpFrameCaller(t, dial(t, base+"/ws?session_id="+createSession(t, base)))
+	}},
+	{name: "ws /mcp", dialect: bare, open: func(t *testing.T, _ *Server, base string) caller {
+		return rpcSocketCaller(t, dial(t, base+"/mcp"))
+	}},
+	{name: "ws /mcp joined", dialect: bare, open: func(t *testing.T, _ *Server, base string) caller {
+		return rpcSocketCaller(t, dial(t, base+"/mcp?session_id="+createSession(t, base)))
+	}},
+	{name: "POST /mcp", dialect: bare, open: func(t *testing.T, _ *Server, base string) caller {
+		return rpcPostCaller(t, base, createSession(t, base))
+	}},
+	{name: "POST /mcp temporary", dialect: bare, temporary: true, open: func(t *testing.T, _ *Server, base string) caller {
+		return rpcPostCaller(t, base, "")
+	}},
+	{name: "streamable", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return streamableCaller(t, base+"/mcp")
+	}},
+	{name: "streamable joined", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return streamableCaller(t, base+"/mcp?session_id="+createSession(t, base))
+	}},
+	{name: "POST /step", dialect: gymChannel, open: func(t *testing.T, _ *Server, base string) caller {
+		return stepPostCaller(t, base+"/step?session_id="+createSession(t, base))
+	}},
+	{name: "POST /step temporary", dialect: gymChannel, temporary: true, open: func(t *testing.T, _ *Server, base string) caller {
+		return stepPostCaller(t, base+"/step")
+	}},
+}
+
+// testTime bounds any single exchange of a test; nothing waits for it unless something is broken.
+const testTime = 20 * time.Second
+
+// wsClient is a WebSocket that speaks JSON text.
+type wsClient struct {
+	t *testing.T
+	*websocket.Conn
+}
+
+func dial(t *testing.T, url string) wsClient {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
+	defer cancel()
+	c, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadLimit(DefaultMaxMessage)
+	t.Cleanup(func() { c.CloseNow() })
+	return wsClient{t, c}
+}
+
+func (c wsClient) send(text string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	defer cancel()
+	if err := c.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c wsClient) receive() string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	defer cancel()
+	_, b, err := c.Read(ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (c wsClient) ask(text string) string {
+	c.t.Helper()
+	c.send(text)
+	return c.receive()
+}
+
+// closed waits for the server to close the socket and returns the code.
+func (c wsClient) closed() websocket.StatusCode {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	defer cancel()
+	_, b, err := c.Read(ctx)
+	if err == nil {
+		c.t.Fatalf("got %s, want the socket closed", b)
+	}
+	return websocket.CloseStatus(err)
+}
+
+func post(t *testing.T, url, body string, headers ...string) (status int, reply string) {
+	t.Helper()
+	return request(t, http.MethodPost, url, body, headers...)
+}
+
+func request(t *testing.T, method, url, body string, headers ...string) (status int, reply string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+func createSession(t *testing.T, base string) string {
+	t.Helper()
+	_, reply := post(t, base+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"openenv/session/create"}`)
+	var r struct {
+		Result struct {
+			SessionID string `json:"session_id"`
+		}
+	}
+	unmarshal(t, reply, &r)
+	if r.Result.SessionID == "" {
+		t.Fatalf("no session: %s", reply)
+	}
+	return r.Result.SessionID
+}
+
+func unmarshal(t *testing.T, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+}
+
+func withArguments(members, key, args string) string {
+	if args == "" {
+		return members
+	}
+	return members + `,"` + key + `":` + args
+}
+
+func stepFrame(tool, args string) string {
+	return `{"type":"step","data":{` + withArguments(`"type":"call_tool","tool_name":"`+tool+`"`, "arguments", args) + `}}`
+}
+
+func rpcCall(tool, args, session string) string {
+	params := withArguments(`"name":"`+tool+`"`, "arguments", args)
+	if session != "" {
+		params += `,"session_id":"` + session + `"`
+	}
+	return `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{` + params + `}}`
+}
+
+func openStep(t *testing.T, _ *Server, base string) caller {
+	c := dial(t, base+"/ws")
+	return func(tool, args string) outcome {
+		var f struct {
+			Type string
+			Data json.RawMessage
+		}
+		unmarshal(t, c.ask(stepFrame(tool, args)), &f)
+		if f.Type != "observation" {
+			t.Fatalf("got a frame of type %s: %s", f.Type, f.Data)
+		}
+		return readObservation(t, tool, string(f.Data))
+	}
+}
+
+func stepPostCaller(t *testing.T, url string) caller {
+	return func(tool, args string) outcome {
+		body := `{"action":{` + withArguments(`"type":"call_tool","tool_name":"`+tool+`"`, "arguments", args) + `}}`
+		status, reply := post(t, url, body)
+		if status != http.StatusOK {
+			t.Fatalf("status %d: %s", status, reply)
+		}
+		return readObservation(t, tool, reply)
+	}
+}
+
+// readObservation reads the data of an observation frame, and holds it to its form.
+func readObservation(t *testing.T, tool, text string) outcome {
+	t.Helper()
+	var d struct {
+		Observation struct {
+			Metadata json.RawMessage `json:"metadata"`
+			ToolName string          `json:"tool_name"`
+			Result   *wireResult     `json:"result"`
+			Error    *struct {
+				Type    string `json:"error_type"`
+				Message string `json:"message"`
+			} `json:"error"`
+		} `json:"observation"`
+		Reward   *float64        `json:"reward"`
+		Done     *bool           `json:"done"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	strict(t, text, &d)
+	o := d.Observation
+	wantReward := o.Error == nil || o.Error.Type != "timeout"
+	switch {
+	case o.ToolName != tool || string(o.Metadata) != "{}" || d.Done == nil || *d.Done:
+		t.Errorf("observation: %s", text)
+	case (o.Result == nil) == (o.Error == nil):
+		t.Errorf("want either result or error: %s", text)
+	case wantReward != (d.Reward != nil) || wantReward && *d.Reward != labReward:
+		t.Errorf("wrong reward: %s", text)
+	}
+	if o.Error != nil {
+		return outcome{Type: o.Error.Type, Message: o.Error.Message}
+	}
+	return o.Result.outcome(t)
+}
+
+// wireResult is a result in OpenEnv's spelling.
+type wireResult struct {
+	Content    []json.RawMessage `json:"content"`
+	Structured json.RawMessage   `json:"structured_content"`
+	Meta       json.RawMessage   `json:"meta"`
+	Data       json.RawMessage   `json:"data"`
+	IsError    bool              `json:"is_error"`
+}
+
+const wrapMark = `{"fastmcp":{"wrap_result":true}}`
+
+func (r wireResult) outcome(t *testing.T) outcome {
+	t.Helper()
+	data, structured := string(r.Data), string(r.Structured)
+	switch {
+	case r.Content == nil:
+		t.Error("content must be a list")
+	case r.IsError || data == "null":
+		if structured != "null" || string(r.Meta) != "null" {
+			t.Errorf("structured %s and meta %s, want null", structured, r.Meta)
+		}
+	case strings.HasPrefix(data, "{"):
+		if structured != data || string(r.Meta) != "null" {
+			t.Errorf("an object must be its own structured content: %s, meta %s", structured, r.Meta)
+		}
+	default:
+		if structured != `{"result":`+data+`}` || string(r.Meta) != wrapMark {
+			t.Errorf("structured %s and meta %s, want %s wrapped and marked", structured, r.Meta, data)
+		}
+	}
+	return outcome{Data: data, Failed: r.IsError}
+}
+
+func openMCPFrame(t *testing.T, _ *Server, base string) caller {
+	return mcpFrameCaller(t, dial(t, base+"/ws"))
+}
+
+func mcpFrameCaller(t *testing.T, c wsClient) caller {
+	return func(tool, args string) outcome {
+		var f struct {
+			Type string          `json:"type"`
+			Data json.RawMessage `json:"data"`
+		}
+		strict(t, c.ask(`{"type":"mcp","data":`+rpcCall(tool, args, "")+`}`), &f)
+		if f.Type != "mcp" {
+			t.Fatalf("got a frame of type %s: %s", f.Type, f.Data)
+		}
+		return readRPC(t, string(f.Data))
+	}
+}
+
+func rpcSocketCaller(t *testing.T, c wsClient) caller {
+	return func(tool, args string) outcome { return readRPC(t, c.ask(rpcCall(tool, args, ""))) }
+}
+
+func rpcPostCaller(t *testing.T, base, session string) caller {
+	return func(tool, args string) outcome {
+		status, reply := post(t, base+"/mcp", rpcCall(tool, args, session))
+		if status != http.StatusOK {
+			t.Fatalf("status %d: %s", status, reply)
+		}
+		return readRPC(t, reply)
+	}
+}
+
+// readRPC reads the answer of a bare tools/call, and holds it to its form: both spellings, no reward.
+func readRPC(t *testing.T, text string) outcome {
+	t.Helper()
+	var r struct {
+		JSONRPC string `json:"jsonrpc"`
+		ID      int    `json:"id"`
+		Result  *struct {
+			wireResult
+			MCPStructured json.RawMessage `json:"structuredContent"`
+			MCPIsError    *bool           `json:"isError"`
+			MCPMeta       json.RawMessage `json:"_meta"`
+		} `json:"result"`
+		Error *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+			Data    struct {
+				Type string `json:"error_type"`
+			} `json:"data"`
+		} `json:"error"`
+	}
+	strict(t, text, &r)
+	if r.JSONRPC != "2.0" || r.ID != 7 || (r.Result == nil) == (r.Error == nil) {
+		t.Fatalf("not an answer to the call: %s", text)
+	}
+	if r.Error != nil {
+		return outcome{Type: r.Error.Data.Type, Code: r.Error.Code, Message: r.Error.Message}
+	}
+	o := r.Result.outcome(t)
+	mcpStructured := string(r.Result.MCPStructured)
+	if mcpStructured == "" {
+		mcpStructured = "null"
+	}
+	if mcpStructured != string(r.Result.Structured) || r.Result.MCPIsError == nil || *r.Result.MCPIsError != o.Failed {
+		t.Errorf("the two spellings differ: %s", text)
+	}
+	return o
+}
+
+// strict decodes what must have no other members.
+func strict(t *testing.T, text string, v any) {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+}
+
+// connectMCP connects the Go SDK's client.
+func connectMCP(t *testing.T, url string) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, nil)
+	web := &http.Client{Transport: &http.Transport{}}
+	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cs.Close()
+		web.CloseIdleConnections()
+	})
+	return cs
+}
+
+func streamableCaller(t *testing.T, url string) caller {
+	cs := connectMCP(t, url)
+	return func(tool, args string) outcome {
+		params := &mcp.CallToolParams{Name: tool}
+		if args != "" {
+			params.Arguments = json.RawMessage(args)
+		}
+		res, err := cs.CallTool(t.Context(), params)
+		var re *jsonrpc.Error
+		switch {
+		case errors.As(err, &re):
+			var data struct {
+				Type string `json:"error_type"`
+			}
+			unmarshal(t, string(re.Data), &data)
+			return outcome{Type: data.Type, Code: int(re.Code), Message: re.Message}
+		case err != nil:
+			t.Fatal(err)
+		}
+		return readMCPResult(t, res)
+	}
+}
+
+func readMCPResult(t *testing.T, res *mcp.CallToolResult) outcome {
+	t.Helper()
+	text := ""
+	if len(res.Content) > 0 {
+		text = res.Content[0].(*mcp.TextContent).Text
+	}
+	if typ, ok := res.Meta["openenv/error_type"].(string); ok {
+		if !res.IsError {
+			t.Error("a failed call must be marked as an error")
+		}
+		return outcome{Type: typ, Message: text}
+	}
+	if res.IsError {
+		return outcome{Data: jsonOf(t, text), Failed: true}
+	}
+	if res.StructuredContent == nil {
+		return outcome{Data: "null"}
+	}
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, []byte(jsonOf(t, res.StructuredContent))); err != nil {
+		t.Fatal(err)
+	}
+	data := buf.String()
+	if _, wrapped := res.Meta["fastmcp"]; wrapped {
+		data = strings.TrimSuffix(strings.TrimPrefix(data, `{"result":`), "}")
+	}
+	if want, err := json.Marshal(text); err == nil && strings.HasPrefix(data, `"`) && string(want) != data || !strings.HasPrefix(data, `"`) && text != data {
+		t.Errorf("text %q and structured content %s differ", text, data)
+	}
+	return outcome{Data: data}
+}

@@ -1,0 +1,213 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+	"github.com/openenv-go/openenv-go/pkg/session"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// One suite over all doors: the same call comes to the same outcome, spelled as each door must, and counts the same.
+
+// A lab is an environment with a tool for every outcome.
+type lab struct{ calls int }
+
+type labText struct {
+	Text string `json:"text" minLength:"1"`
+}
+
+type labPoint struct {
+	X int `json:"x"`
+	Y int `json:"y"`
+}
+
+func (l *lab) say(_ context.Context, in labText) (string, error)   { l.calls++; return in.Text, nil }
+func (l *lab) point(context.Context, tools.None) (labPoint, error) { return labPoint{1, 2}, nil }
+func (l *lab) list(context.Context, tools.None) ([]int, error)     { return nil, nil }
+func (l *lab) nothing(context.Context, tools.None) error           { return nil }
+func (l *lab) refuse(context.Context, tools.None) (string, error) {
+	return "", fmt.Errorf("asking: %w", tools.Fail("no such page"))
+}
+func (l *lab) fail(context.Context, tools.None) (string, error) {
+	return "", errors.New("disk on fire")
+}
+func (l *lab) panic(context.Context, tools.None) (string, error) { panic("boom") }
+func (l *lab) nan(context.Context, tools.None) (float64, error)  { return math.NaN(), nil }
+func (l *lab) wait(ctx context.Context, _ tools.None) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+// labReward is what every call that counts earns, save a time-out.
+const labReward = 0.5
+
+func labEnv() gym.Environment[*lab] {
+	return gym.Environment[*lab]{
+		Name: "lab",
+		New:  func(context.Context, *gym.Session) (*lab, error) { return &lab{}, nil },
+		Tools: tools.New(
+			tools.Func("say", "Say it.", (*lab).say),
+			tools.Func("point", "A point.", (*lab).point),
+			tools.Func("list", "An empty list.", (*lab).list),
+			tools.Do("nothing", "Nothing.", (*lab).nothing),
+			tools.Func("refuse", "Fails by itself.", (*lab).refuse),
+			tools.Func("fail", "Fails.", (*lab).fail),
+			tools.Func("panic", "Panics.", (*lab).panic),
+			tools.Func("nan", "Not a number.", (*lab).nan),
+			tools.Func("wait", "Waits for ever.", (*lab).wait),
+		),
+		After: func(*lab, context.Context, gym.ToolCall) gym.Score { return gym.Score{Reward: gym.Number(labReward)} },
+	}
+}
+
+// An outcome is what a call came to, as a door spelled it.
+type outcome struct {
+	Data    string // the result as one value, JSON; "" if the call failed
+	Failed  bool   // the tool reported its own failure
+	Type    string // error_type of a failed call
+	Code    int    // JSON-RPC error code, on doors that have one
+	Message string
+}
+
+type suiteCase struct {
+	name string
+	tool string
+	args string
+	want outcome // without Code
+	code int     // of bare JSON-RPC
+	mcp  int     // of MCP after initialize; 0: a result marked as an error
+}
+
+var suiteCases = []suiteCase{
+	{name: "text", tool: "say", args: `{"text":"é\"\n"}`, want: outcome{Data: `"é\"\n"`}},
+	{name: "object", tool: "point", args: `{}`, want: outcome{Data: `{"x":1,"y":2}`}},
+	{name: "no arguments", tool: "point", args: ``, want: outcome{Data: `{"x":1,"y":2}`}},
+	{name: "empty list", tool: "list", args: `{}`, want: outcome{Data: `[]`}},
+	{name: "nothing", tool: "nothing", args: `{}`, want: outcome{Data: `null`}},
+	{name: "own failure", tool: "refuse", args: `{}`, want: outcome{Data: `"no such page"`, Failed: true}},
+	{name: "unknown tool", tool: "nosuch", args: `{}`, code: rpcInvalidParams, mcp: rpcInvalidParams,
+		want: outcome{Type: "tool_not_found", Message: `unknown tool "nosuch"; list the tools to see which there are`}},
+	{name: "wrong type", tool: "say", args: `{"text":5}`, code: rpcInvalidParams,
+		want: outcome{Type: "invalid_args", Message: "invalid arguments: text: want string, got number"}},
+	{name: "out of bounds", tool: "say", args: `{"text":""}`, code: rpcInvalidParams,
+		want: outcome{Type: "invalid_args", Message: "invalid arguments: text: want at least 1 characters, got 0"}},
+	{name: "missing and unknown", tool: "say", args: `{"Text":"x"}`, code: rpcInvalidParams,
+		want: outcome{Type: "invalid_args", Message: "invalid arguments: Text: unknown field; text: field required"}},
+	{name: "error", tool: "fail", args: `{}`, code: rpcInternal, want: outcome{Type: "execution_error", Message: "disk on fire"}},
+	{name: "panic", tool: "panic", args: `{}`, code: rpcInternal,
+		want: outcome{Type: "execution_error", Message: `tool "panic" panicked; the server's log has the stack`}},
+	{name: "not a number", tool: "nan", args: `{}`, code: rpcInternal, want: outcome{Type: "execution_error"}},
+	{name: "time-out", tool: "wait", args: `{}`, code: rpcInternal,
+		want: outcome{Type: "timeout", Message: "tool wait did not finish within 20ms"}},
+}
+
+func TestEveryDoor(t *testing.T) {
+	for _, d := range doors {
+		for _, c := range suiteCases {
+			t.Run(d.name+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				runSuiteCase(t, d, c)
+			})
+		}
+	}
+}
+
+func runSuiteCase(t *testing.T, d door, c suiteCase) {
+	srv, base := startLab(t, c.want.Type == "timeout")
+	call := d.open(t, srv, base)
+	got := call(c.tool, c.args)
+	want := c.want
+	switch d.dialect {
+	case bare:
+		want.Code = c.code
+	case initialized:
+		want.Code = c.mcp
+	}
+	if c.name == "not a number" {
+		want.Message = got.Message // the JSON library's words
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+	if d.temporary {
+		if n := srv.Sessions().Active(); n != 0 {
+			t.Errorf("%d sessions are left by a call without one", n)
+		}
+		return
+	}
+	s, err := srv.Sessions().Get(labSession)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEpisode := gym.Episode{Steps: 1, RewardTotal: labReward, LastReward: gym.Number(labReward)}
+	if c.want.Type == "timeout" {
+		wantEpisode.RewardTotal, wantEpisode.LastReward = 0, gym.Reward{}
+	}
+	e := s.Episode()
+	e.ID = ""
+	if diff := cmp.Diff(wantEpisode, e, cmp.AllowUnexported(gym.Reward{})); diff != "" {
+		t.Errorf("episode (-want +got):\n%s", diff)
+	}
+	if s.Steps() != 1 {
+		t.Errorf("the session has counted %d steps, want 1", s.Steps())
+	}
+}
+
+// labSession is the id of the first session of a server that startLab starts.
+const labSession = "s1"
+
+func countingIDs() func() string {
+	var n atomic.Int64
+	return func() string { return fmt.Sprintf("s%d", n.Add(1)) }
+}
+
+// startLab serves the lab on loopback; hasty gives tool calls 20 ms.
+func startLab(t *testing.T, hasty bool) (*Server, string) {
+	o := Options{Sessions: session.Options{NewID: countingIDs()}}
+	if hasty {
+		o.Sessions.ToolTimeout = 20 * time.Millisecond
+	}
+	return start(t, labEnv(), o)
+}
+
+// start serves an environment on loopback until the test ends, and then checks that nothing is left.
+func start(t *testing.T, env gym.Definition, o Options) (*Server, string) {
+	t.Helper()
+	srv, err := New(t.Context(), env, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(srv)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := srv.Close(ctx); err != nil {
+			t.Errorf("closing the server: %v", err)
+		}
+		web.Close()
+		if n := srv.Sessions().Active(); n != 0 {
+			t.Errorf("%d slots are taken after the end", n)
+		}
+	})
+	return srv, web.URL
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
