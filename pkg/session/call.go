@@ -39,7 +39,8 @@ func do[T any](s *Session, ctx context.Context, what string, limit time.Duration
 	go func() {
 		defer s.turn.Release(1)
 		v := f(ctx)
-		if decided.CompareAndSwap(false, true) {
+		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
+		if ctx.Err() == nil && decided.CompareAndSwap(false, true) {
 			settle(&v)
 			result <- v
 		}
