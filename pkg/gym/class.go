@@ -270,7 +270,7 @@ func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
 
 // A PanicError is a panic in an author's function other than a tool.
 type PanicError struct {
-	Func  string // New, Reset, Act, State, After, Close or Server
+	Func  string // New, Reset, Act, State, After, Close, Server, or a tool's name after "tool"
 	Value any
 }
 

@@ -139,8 +139,9 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 		}
 		return a
 	}
+	// What an author's types do when they are written as JSON is the author's code too.
 	var err error
-	if a.Data, err = tools.Data(a.Result); err != nil {
+	if a.Data, err = guard(i.session.log, "tool "+a.Tool, func() (json.RawMessage, error) { return tools.Data(a.Result) }); err != nil {
 		a.Result, a.Err = nil, callError(a.Tool, err)
 	}
 	return a

@@ -163,7 +163,10 @@ func (s *Session) Step(ctx context.Context, a gym.Action, limit time.Duration) (
 		if err == nil && c.scoreErr != nil {
 			err = &ScoreError{c.scoreErr}
 		}
-		return gym.Observation{Observed: c.answer.Observation(), Reward: c.episode.LastReward, Done: c.episode.Done}, err
+		if err != nil {
+			return gym.Observation{}, err
+		}
+		return gym.Observation{Observed: c.answer.Observation(), Reward: c.episode.LastReward, Done: c.episode.Done}, nil
 	case gym.ListTools:
 		return s.stepList(ctx, limit)
 	}

@@ -96,6 +96,13 @@ func (s *Session) Steps() int {
 	return s.steps
 }
 
+// Busy is how many calls wait or run.
+func (s *Session) Busy() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
 // Episode is the episode's counters.
 func (s *Session) Episode() gym.Episode { return s.inst.Episode() }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -44,10 +45,18 @@ func (l *lab) fail(context.Context, tools.None) (string, error) {
 }
 func (l *lab) panic(context.Context, tools.None) (string, error) { panic("boom") }
 func (l *lab) nan(context.Context, tools.None) (float64, error)  { return math.NaN(), nil }
+func (l *lab) bomb(context.Context, tools.None) (*mcp.CallToolResult, error) {
+	return &mcp.CallToolResult{StructuredContent: bomb{}}, nil
+}
 func (l *lab) wait(ctx context.Context, _ tools.None) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()
 }
+
+// A bomb panics when it is written.
+type bomb struct{}
+
+func (bomb) MarshalJSON() ([]byte, error) { panic("boom") }
 
 // labReward is what every call that counts earns, save a time-out.
 const labReward = 0.5
@@ -65,6 +74,7 @@ func labEnv() gym.Environment[*lab] {
 			tools.Func("fail", "Fails.", (*lab).fail),
 			tools.Func("panic", "Panics.", (*lab).panic),
 			tools.Func("nan", "Not a number.", (*lab).nan),
+			tools.Func("bomb", "Answers with a value that cannot be written.", (*lab).bomb),
 			tools.Func("wait", "Waits for ever.", (*lab).wait),
 		),
 		After: func(*lab, context.Context, gym.ToolCall) gym.Score { return gym.Score{Reward: gym.Number(labReward)} },
@@ -108,6 +118,8 @@ var suiteCases = []suiteCase{
 	{name: "panic", tool: "panic", args: `{}`, code: rpcInternal,
 		want: outcome{Type: "execution_error", Message: `tool "panic" panicked; the server's log has the stack`}},
 	{name: "not a number", tool: "nan", args: `{}`, code: rpcInternal, want: outcome{Type: "execution_error"}},
+	{name: "bomb", tool: "bomb", args: `{}`, code: rpcInternal,
+		want: outcome{Type: "execution_error", Message: "the environment's tool bomb function panicked; the server's log has the stack"}},
 	{name: "time-out", tool: "wait", args: `{}`, code: rpcInternal,
 		want: outcome{Type: "timeout", Message: "tool wait did not finish within 20ms"}},
 }

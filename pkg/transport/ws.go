@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +31,7 @@ type socket struct {
 	session *session.Session
 	// answer makes the reply to a text message; nil means none. last says that the socket is to be closed after it.
 	answer func(ctx context.Context, text []byte) (reply []byte, last bool)
-	// refuse makes the message that tells why there is no session.
+	// refuse makes the message that tells an error: why there is no session, above all.
 	refuse func(err error) []byte
 	// joins: a session that the request names is shared with whoever holds it; else the socket is to hold it alone.
 	joins bool
@@ -143,7 +145,7 @@ func (k *socket) answerAll() {
 	for {
 		select {
 		case data := <-k.frames:
-			reply, last := k.answer(k.ctx, data)
+			reply, last := k.answerOne(data)
 			if reply != nil && k.ctx.Err() == nil && k.write(reply) != nil {
 				k.conn.CloseNow()
 			}
@@ -159,6 +161,18 @@ func (k *socket) answerAll() {
 			}
 		}
 	}
+}
+
+// answerOne contains a panic to its socket, as net/http does for a request: what an author's types do when they are
+// written as JSON is not in the session's hands.
+func (k *socket) answerOne(text []byte) (reply []byte, last bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			k.s.log.Error("answering panicked", "event", "door_panic", "session", k.session.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			reply, last = k.refuse(errors.New("the server failed to answer; its log has the stack")), false
+		}
+	}()
+	return k.answer(k.ctx, text)
 }
 
 // write writes one text message. The socket's own context does not bound it, for a cancelled write kills the socket.
