@@ -72,7 +72,8 @@ func (t *toolActions) parse(raw []byte) (Action, error) {
 // isObject reports whether checked JSON is an object or absent.
 func isObject(raw strictjson.Raw) bool { return raw == nil || raw.Kind() == '{' }
 
-// ResetParams are the checked parameters of a reset, from [Class.ParseReset].
+// ResetParams are the checked parameters of a reset, from [Class.ParseReset]. The zero value asks for a new episode
+// without a seed or options.
 type ResetParams struct {
 	Seed      *int64
 	EpisodeID string // "": none given

@@ -84,7 +84,14 @@ func Reset[E, Options, Observation any](fn func(E, context.Context, ResetRequest
 			observation: out.schema,
 			parse:       func(raw []byte) (any, error) { return in.Decode(raw) },
 			run: func(ctx context.Context, env E, r ResetParams) (*Observed, error) {
-				o, err := fn(env, ctx, ResetRequest[Options]{r.Seed, r.EpisodeID, r.options.(Options)})
+				options, ok := r.options.(Options)
+				if !ok { // not from ParseReset: no options
+					var err error
+					if options, err = in.Decode(nil); err != nil {
+						return nil, err
+					}
+				}
+				o, err := fn(env, ctx, ResetRequest[Options]{r.Seed, r.EpisodeID, options})
 				if err != nil {
 					return nil, err
 				}

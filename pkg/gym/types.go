@@ -72,7 +72,10 @@ func (o *observation[T]) encode(v T) (*Observed, error) {
 	if err := strictjson.Unmarshal(raw, &m); err != nil {
 		return nil, err
 	}
-	if len(m.Metadata) <= len(`{}`) {
+	switch {
+	case m.Metadata == nil: // left out as empty
+		raw = extend(raw, `"metadata":{}`)
+	case len(m.Metadata) == len(`{}`):
 		m.Metadata = nil
 	}
 	return &Observed{Fields: strictjson.Raw(raw), Metadata: m.Metadata}, nil
