@@ -200,6 +200,11 @@ func start(t *testing.T, env gym.Definition, o Options) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return srv, serveOn(t, srv)
+}
+
+func serveOn(t *testing.T, srv *Server) (base string) {
+	t.Helper()
 	web := httptest.NewServer(srv)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -212,7 +217,7 @@ func start(t *testing.T, env gym.Definition, o Options) (*Server, string) {
 			t.Errorf("%d slots are taken after the end", n)
 		}
 	})
-	return srv, web.URL
+	return web.URL
 }
 
 func jsonOf(t *testing.T, v any) string {
