@@ -41,11 +41,7 @@ func deeperThan(b []byte, max int) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			for i++; i < len(b) && b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
+			i = skipString(b, i)
 		case '{', '[':
 			if depth++; depth > max {
 				return i
@@ -60,17 +56,17 @@ func deeperThan(b []byte, max int) int {
 // explain finds the fault in input that is known to be invalid; it is slower than the check and runs only then.
 func explain(b []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(b))
-	if len(bytes.TrimLeft(b, " \t\r\n")) == 0 {
+	switch {
+	case len(bytes.TrimLeft(b, " \t\r\n")) == 0:
 		return &SyntaxError{Msg: "empty input"}
+	case bytes.HasPrefix(b, []byte("\ufeff")):
+		return &SyntaxError{Msg: "a byte order mark before the value"}
 	}
 	if err := dec.SkipValue(); err != nil {
 		return syntaxError(err, dec.InputOffset(), len(b))
 	}
-	end := dec.InputOffset()
-	if _, err := dec.ReadToken(); err != io.EOF {
-		return &SyntaxError{Offset: end, Msg: "more data after the value"}
-	}
-	return &SyntaxError{Offset: end, Msg: "invalid value"}
+	rest := bytes.TrimLeft(b[dec.InputOffset():], " \t\r\n")
+	return &SyntaxError{Offset: int64(len(b) - len(rest)), Msg: "more data after the value"}
 }
 
 func syntaxError(err error, off int64, n int) *SyntaxError {
@@ -81,7 +77,7 @@ func syntaxError(err error, off int64, n int) *SyntaxError {
 	case errors.As(err, &se):
 		msg := se.Err.Error()
 		if se.JSONPointer != "" && errors.Is(se.Err, jsontext.ErrDuplicateName) {
-			msg = fmt.Sprintf("member %q appears twice", se.JSONPointer.LastToken())
+			msg = fmt.Sprintf("member %.80q appears twice", se.JSONPointer.LastToken())
 		}
 		return &SyntaxError{Offset: se.ByteOffset, Msg: msg}
 	}

@@ -3,97 +3,219 @@ package strictjson
 import (
 	"bytes"
 	stdjson "encoding/json"
-	"math"
-	"math/big"
-	"strings"
+	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Value is a JSON value as schema validators take it: nil, bool, string, [stdjson.Number], []any, map[string]any.
+// A Value is a JSON value as schema validators take it: nil, bool, string, [Number], []any, map[string]any.
 type Value = any
 
-// Parse reads checked JSON into a [Value]. plain reports whether every number in it is spelled so that decoding into
-// the usual Go types needs no care: integers without fraction or exponent, none that a float64 would round.
-func Parse(b []byte) (v Value, plain bool, err error) {
-	p := parser{dec: jsontext.NewDecoder(bytes.NewBuffer(b)), plain: true}
-	v, err = p.value()
-	return v, p.plain, err
+// Bounds of the numbers that [Parse] takes. Validators compute with them in full precision, so that a few bytes more of
+// exponent would cost them any amount of time. All floats of 64 bits are well inside.
+const (
+	maxNumberLength = 1000
+	maxExponent     = 400
+)
+
+// A NumberError is a number that is too long or too large to be looked at.
+type NumberError struct {
+	Loc    []any  // the path to it: member names and list indexes
+	Number string // shortened
 }
 
+func (e *NumberError) Error() string {
+	return fmt.Sprintf("the number %s is out of the range of a 64-bit float", e.Number)
+}
+
+// Parse reads checked JSON into a [Value]. plain reports whether every number in it is spelled so that decoding into Go
+// types needs no care: integers without fraction or exponent, none that a float would round. The error is a
+// *[NumberError], or a *[SyntaxError] where the input had not been checked.
+func Parse(b []byte) (v Value, plain bool, err error) {
+	p := parser{b: b, plain: true}
+	p.space()
+	if v, err = p.value(0); err != nil {
+		return nil, false, err
+	}
+	if p.space(); p.i < len(b) {
+		return nil, false, p.fault()
+	}
+	return v, p.plain, nil
+}
+
+// parser is a plain recursive descent. It trusts [Check] for the rules that are dear to check, and reports input that
+// is not JSON at all without a word on what is wrong: it should not have come here.
 type parser struct {
-	dec   *jsontext.Decoder
+	b     []byte
+	i     int
 	plain bool
 }
 
-func (p *parser) value() (Value, error) {
-	tok, err := p.dec.ReadToken()
-	if err != nil {
-		return nil, err
+// maxParseDepth keeps input that nobody checked from exhausting the stack.
+const maxParseDepth = 10_000
+
+func (p *parser) fault() error {
+	return &SyntaxError{Offset: int64(p.i), Msg: "invalid value"}
+}
+
+func (p *parser) space() {
+	for p.i < len(p.b) {
+		switch p.b[p.i] {
+		case ' ', '\t', '\r', '\n':
+			p.i++
+		default:
+			return
+		}
 	}
-	switch tok.Kind() {
-	case 'n':
-		return nil, nil
-	case 't', 'f':
-		return tok.Bool(), nil
+}
+
+// take moves over c, if it is next, and the white space after it.
+func (p *parser) take(c byte) bool {
+	if p.i < len(p.b) && p.b[p.i] == c {
+		p.i++
+		p.space()
+		return true
+	}
+	return false
+}
+
+func (p *parser) value(depth int) (Value, error) {
+	if p.i == len(p.b) || depth > maxParseDepth {
+		return nil, p.fault()
+	}
+	switch c := p.b[p.i]; c {
 	case '"':
-		return tok.String(), nil
-	case '0':
-		n := stdjson.Number(tok.String())
-		p.plain = p.plain && plainNumber(string(n))
-		return n, nil
+		return p.string()
+	case '{':
+		return p.object(depth)
 	case '[':
-		list := []any{}
-		for p.dec.PeekKind() != ']' {
-			v, err := p.value()
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := p.dec.ReadToken()
-		return list, err
-	default: // '{', since the decoder has checked the grammar
-		obj := map[string]any{}
-		for p.dec.PeekKind() != '}' {
-			name, err := p.dec.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			key := name.String()
-			if obj[key], err = p.value(); err != nil {
-				return nil, err
-			}
-		}
-		_, err := p.dec.ReadToken()
-		return obj, err
+		return p.array(depth)
+	case 'n':
+		return nil, p.word("null")
+	case 't':
+		return true, p.word("true")
+	case 'f':
+		return false, p.word("false")
+	default:
+		return p.number()
 	}
 }
 
-// plainNumber: a fraction without exponent is left to the decoder, unless it is an integer in disguise (5.0).
-func plainNumber(s string) bool {
-	if strings.ContainsAny(s, "eE") {
-		return false
+func (p *parser) word(w string) error {
+	if len(p.b)-p.i < len(w) || string(p.b[p.i:p.i+len(w)]) != w {
+		return p.fault()
 	}
-	if _, frac, ok := strings.Cut(s, "."); ok {
-		return strings.Trim(frac, "0") != ""
-	}
-	return len(s) <= 15 // below 2^53 whatever the digits
+	p.i += len(w)
+	return nil
 }
 
-// integer returns the integer that a JSON number denotes, spelled in digits only, and whether it denotes one.
-// Exponents beyond those of a float64 are not expanded.
-func integer(s string) (string, bool) {
-	if !strings.ContainsAny(s, ".eE") {
-		return s, true
+func (p *parser) number() (Value, error) {
+	end := numberEnd(p.b, p.i)
+	s := string(p.b[p.i:end])
+	if !isNumber(s) {
+		return nil, p.fault()
 	}
-	f, err := stdjson.Number(s).Float64()
-	if err != nil || math.Abs(f) > math.MaxUint64 || f != math.Trunc(f) {
-		return s, false
+	if _, exponent, ok := cutAny(s, "eE"); ok || len(s) > maxNumberLength {
+		e, err := strconv.Atoi(exponent)
+		if len(s) > maxNumberLength || err != nil || e > maxExponent || e < -maxExponent {
+			return nil, &NumberError{Number: cut(s)}
+		}
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok || !r.IsInt() {
-		return s, false
+	p.i = end
+	p.plain = p.plain && plainNumber(s)
+	return stdjson.Number(s), nil
+}
+
+func (p *parser) string() (string, error) {
+	end := skipString(p.b, p.i)
+	if end >= len(p.b) {
+		return "", p.fault()
 	}
-	return r.Num().String(), true
+	raw := p.b[p.i : end+1]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		p.i = end + 1
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	s, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return "", p.fault()
+	}
+	p.i = end + 1
+	return string(s), nil
+}
+
+func (p *parser) array(depth int) (Value, error) {
+	p.take('[')
+	list := []any{}
+	if p.end(']') {
+		return list, nil
+	}
+	for {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, within(err, len(list))
+		}
+		list = append(list, v)
+		p.space()
+		switch {
+		case p.take(','):
+		case p.end(']'):
+			return list, nil
+		default:
+			return nil, p.fault()
+		}
+	}
+}
+
+func (p *parser) object(depth int) (Value, error) {
+	p.take('{')
+	obj := map[string]any{}
+	if p.end('}') {
+		return obj, nil
+	}
+	for {
+		if p.i == len(p.b) || p.b[p.i] != '"' {
+			return nil, p.fault()
+		}
+		name, err := p.string()
+		if err != nil {
+			return nil, err
+		}
+		p.space()
+		if !p.take(':') {
+			return nil, p.fault()
+		}
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return nil, within(err, name)
+		}
+		obj[name] = v
+		p.space()
+		switch {
+		case p.take(','):
+		case p.end('}'):
+			return obj, nil
+		default:
+			return nil, p.fault()
+		}
+	}
+}
+
+// end moves over the closing bracket c, if it is next.
+func (p *parser) end(c byte) bool {
+	if p.i < len(p.b) && p.b[p.i] == c {
+		p.i++
+		return true
+	}
+	return false
+}
+
+// within adds a step to the path of a number's error, from the inside out.
+func within(err error, step any) error {
+	if e, ok := err.(*NumberError); ok {
+		e.Loc = slices.Insert(e.Loc, 0, step)
+	}
+	return err
 }
