@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
-	jsonexp "github.com/go-json-experiment/json"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
@@ -18,7 +16,7 @@ import (
 type Input[T any] struct {
 	Schema   *jsonschema.Schema // of type object
 	check    *validator
-	defaults []byte // an object, or nil when no field has a default
+	defaults *defaults
 }
 
 // NewInput derives the input side of T, which must be a struct or a map, or takes schema in its place when not nil.
@@ -33,19 +31,20 @@ func NewOpenInput[T any](schema *jsonschema.Schema) (*Input[T], error) {
 
 func newInput[T any](schema *jsonschema.Schema, open bool) (*Input[T], error) {
 	t := reflect.TypeFor[T]()
-	if schema == nil {
+	derived := schema == nil
+	if derived {
 		var err error
-		if schema, err = infer(t, inward); err != nil {
+		if schema, _, err = infer(t, inward); err != nil {
 			return nil, err
 		}
 	} else {
-		schema = schema.CloneSchemas()
+		schema = publishable(schema)
 	}
 	if typeOf(schema) != "object" {
 		return nil, fmt.Errorf("%s: an input must be a JSON object, so its type must be a struct or a map", t)
 	}
-	schema.Type, schema.Types = "object", nil // a pointer to a struct: no null
-	if open && t.Kind() != reflect.Map {
+	schema.Type, schema.Types = "object", nil // nullable by the author's schema: an input is never null
+	if elem, _ := pointee(t); open && elem.Kind() != reflect.Map {
 		schema.AdditionalProperties = nil
 	}
 	check, err := newValidator(schema)
@@ -53,36 +52,23 @@ func newInput[T any](schema *jsonschema.Schema, open bool) (*Input[T], error) {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
 	}
 	in := &Input[T]{Schema: schema, check: check}
-	if d := defaultsOf(schema); d != nil {
-		if in.defaults, err = strictjson.Marshal(d); err != nil {
-			return nil, err
-		}
-		var v T
-		if err := strictjson.Unmarshal(in.defaults, &v); err != nil {
-			return nil, fmt.Errorf("defaults of %s: %w", t, err)
-		}
+	if in.defaults, err = newDefaults(schema, derived); err != nil {
+		return nil, fmt.Errorf("defaults of %s: %w", t, err)
+	}
+	if err := in.tryDefaults(); err != nil {
+		return nil, fmt.Errorf("defaults of %s: %w", t, err)
 	}
 	return in, nil
 }
 
-// defaultsOf gathers the defaults of an object's members, and of the objects among them.
-func defaultsOf(s *jsonschema.Schema) map[string]any {
-	var out map[string]any
-	for name, p := range s.Properties {
-		var v any
-		if p.Default != nil {
-			v = p.Default
-		} else if sub := defaultsOf(p); sub != nil && p.Type == "object" {
-			v = sub
-		}
-		if v != nil {
-			if out == nil {
-				out = map[string]any{}
-			}
-			out[name] = v
-		}
+// tryDefaults decodes the input {}, as far as the defaults complete it.
+func (in *Input[T]) tryDefaults() error {
+	plain := false
+	raw, err := in.defaults.apply([]byte("{}"), map[string]any{}, &plain)
+	if err != nil || len(raw) == len("{}") {
+		return err
 	}
-	return out
+	return strictjson.UnmarshalIntegers(raw, new(T))
 }
 
 // Decode reads checked JSON; no bytes at all stand for the empty object. The error is an *[InputError].
@@ -92,15 +78,13 @@ func (in *Input[T]) Decode(raw []byte) (v T, err error) {
 	}
 	value, plain, err := strictjson.Parse(raw)
 	if err != nil {
-		return v, &InputError{Fields: []FieldError{{Type: "json_invalid", Loc: []any{}, Msg: err.Error()}}}
+		return v, unreadable(err)
 	}
 	if err := in.check.validate(value); err != nil {
 		return v, err
 	}
-	if in.defaults != nil {
-		if err := strictjson.Unmarshal(in.defaults, &v); err != nil {
-			return v, decodeError(err, value)
-		}
+	if raw, err = in.defaults.apply(raw, value, &plain); err != nil {
+		return v, decodeError(err, value)
 	}
 	if plain {
 		err = strictjson.UnmarshalPlain(raw, &v)
@@ -108,7 +92,8 @@ func (in *Input[T]) Decode(raw []byte) (v T, err error) {
 		err = strictjson.UnmarshalIntegers(raw, &v)
 	}
 	if err != nil {
-		return v, decodeError(err, value)
+		var zero T
+		return zero, decodeError(err, value)
 	}
 	return v, nil
 }
@@ -116,55 +101,49 @@ func (in *Input[T]) Decode(raw []byte) (v T, err error) {
 // decodeError names the field that the schema let pass and the Go type could not take: an integer out of range, or
 // whatever an author's own UnmarshalJSON refuses.
 func decodeError(err error, root strictjson.Value) error {
-	fe := FieldError{Type: "value_error", Loc: []any{}, Msg: err.Error()}
-	var se *jsonexp.SemanticError
-	if errors.As(err, &se) {
-		var path []string
-		for tok := range se.JSONPointer.Tokens() {
-			path = append(path, tok)
-		}
-		var input strictjson.Value
-		fe.Loc, input = locate(root, path)
-		fe.Input = shorten(input)
-		switch {
-		case se.Err != nil && se.JSONKind == '0':
-			fe.Msg = fmt.Sprintf("%v: %s", input, strings.TrimPrefix(se.Err.Error(), "strconv.ParseInt: "))
-		case se.Err != nil:
-			fe.Msg = se.Err.Error()
-		case se.GoType != nil:
-			fe.Msg = "does not fit " + se.GoType.String()
-		}
+	fe := FieldError{Type: "value_error", Msg: err.Error()}
+	var at *strictjson.ValueError
+	if errors.As(err, &at) {
+		fe.Loc, fe.Input = locate(root, at.Path)
+		fe.Msg = at.Err.Error()
 	}
-	return &InputError{Fields: []FieldError{fe}}
+	return &InputError{Fields: []FieldError{shortened(fe)}}
 }
 
 // An Output is the JSON side of a Go type that the server sends. Safe for concurrent use.
 type Output[T any] struct {
 	Schema *jsonschema.Schema // of the value itself, before any wrapping
 	Object bool               // the value is always an object
+	check  *validator         // nil where the Go type alone guarantees the schema
 }
 
 // NewOutput derives the output side of T, or takes schema in its place when not nil.
 func NewOutput[T any](schema *jsonschema.Schema) (*Output[T], error) {
+	narrowed := true
 	if schema == nil {
 		var err error
-		if schema, err = infer(reflect.TypeFor[T](), outward); err != nil {
+		if schema, narrowed, err = infer(reflect.TypeFor[T](), outward); err != nil {
 			return nil, err
 		}
 	} else {
-		schema = schema.CloneSchemas()
-	}
-	if _, err := newValidator(schema); err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", reflect.TypeFor[T](), err)
+		schema = publishable(schema)
 	}
 	out := &Output[T]{Schema: schema, Object: typeOf(schema) == "object"}
 	if out.Object {
 		schema.Type, schema.Types = "object", nil
 	}
+	check, err := newValidator(schema)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", reflect.TypeFor[T](), err)
+	}
+	if narrowed {
+		out.check = check
+	}
 	return out, nil
 }
 
-// Encode writes v. NaN, infinities and a nil pointer where an object is due are errors.
+// Encode writes v. NaN, infinities, a nil pointer where an object is due and a value that breaks the schema, which is
+// published, are errors.
 func (out *Output[T]) Encode(v T) (json.RawMessage, error) {
 	b, err := strictjson.Marshal(v)
 	if err != nil {
@@ -172,6 +151,16 @@ func (out *Output[T]) Encode(v T) (json.RawMessage, error) {
 	}
 	if out.Object && (len(b) == 0 || b[0] != '{') {
 		return nil, fmt.Errorf("the value returned is %.40s where an object is due", b)
+	}
+	if out.check != nil {
+		value, _, err := strictjson.Parse(b)
+		if err == nil {
+			err = out.check.validate(value)
+		}
+		if err != nil {
+			// Not wrapped: an InputError would blame the caller.
+			return nil, fmt.Errorf("the value returned does not fit its schema: %v", err)
+		}
 	}
 	return b, nil
 }

@@ -15,12 +15,20 @@
 //
 // # Types and their schemas
 //
-// Schemas follow encoding/json: struct fields by their json names, embedded structs inlined, time.Time and other
-// text marshalers as strings, []byte as base64, json.RawMessage and interfaces as any value. A field is optional if it is
-// a pointer or carries omitempty, omitzero or a default. The description stands in the tag jsonschema; bounds stand in
-// tags named after the JSON Schema keywords: enum (comma-separated), minimum, maximum, exclusiveMinimum,
-// exclusiveMaximum, multipleOf, minLength, maxLength, pattern, format, minItems, maxItems, uniqueItems and default.
-// A type that is a union or otherwise marshals itself says its schema by implementing [Schemer].
+// Schemas follow encoding/json: struct fields by their json names, embedded structs inlined unless a tag names them,
+// time.Time and other text marshalers as strings, []byte as base64, json.RawMessage, interfaces and types with a
+// MarshalJSON method as any value. A list or a map is never null, a pointer may be. A field of an input is optional if it
+// is a pointer or carries omitempty, omitzero or a default.
+//
+// The description stands in the tag jsonschema; bounds stand in tags named after the JSON Schema keywords: enum
+// (comma-separated), minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength, pattern,
+// format, minItems, maxItems, uniqueItems and default. They hold: formats too are checked, a default is filled in
+// wherever the field is absent, and an output that breaks its own bounds is a failed call. A tag that does not fit its
+// field is an error when the set is registered.
+//
+// A type that is a union or otherwise marshals itself says its schema by implementing [Schemer]; so must a type that
+// contains itself. Integers beyond 64 bits, and numbers that the Go type would round to another integer, are refused
+// though no schema says so.
 //
 // An output that is not an object is wrapped as {"result": X}, marked as FastMCP marks it, since MCP wants an object.
 //

@@ -3,6 +3,7 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -81,12 +82,14 @@ func (e *InputError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Invalid returns an [*InputError] for one field, named by its path ("board.3"). A tool or an action's function returns
-// it, before it has changed anything, for an input that its schema could not refuse.
+// Invalid returns an [*InputError] for one field, named by its path ("board.3"); a step in digits is a list index. A tool
+// or an action's function returns it, before it has changed anything, for an input that its schema could not refuse.
 func Invalid(path, message string) error {
-	var loc []any
+	loc := []any{}
 	for p := range strings.SplitSeq(path, ".") {
-		if p != "" {
+		if n, err := strconv.Atoi(p); err == nil && n >= 0 && strconv.Itoa(n) == p {
+			loc = append(loc, n)
+		} else if p != "" {
 			loc = append(loc, p)
 		}
 	}

@@ -27,21 +27,28 @@ func New[E any](tools ...Tool[E]) *Set[E] { return &Set[E]{slices.Clone(tools)} 
 // Register puts the tools that exist in mode on srv. Their handlers find the environment value in the context of the
 // call: see [WithEnvironment]. It returns every fault in the set at once; nothing is registered then.
 func (s *Set[E]) Register(srv *mcp.Server, mode Mode) error {
+	if s == nil {
+		return nil
+	}
 	var errs []error
 	seen := map[string]bool{}
-	for _, t := range s.tools {
+	for i, t := range s.tools {
+		if t.spec == nil {
+			errs = append(errs, fmt.Errorf("tool %d of the set is the zero Tool: make it with Func, Do or Modes", i))
+			continue
+		}
 		name := t.spec.Name
-		err := t.err
+		faults := slices.Clip(t.errs)
 		switch {
 		case !validName.MatchString(name):
-			err = errors.New("a name is 1 to 128 letters, digits, _, - or .")
+			faults = append(faults, errors.New("a name is 1 to 128 of the characters A-Z a-z 0-9 _ - and the dot"))
 		case slices.Contains(ReservedNames, name):
-			err = fmt.Errorf("the names %v are reserved", ReservedNames)
+			faults = append(faults, fmt.Errorf("the names %v are reserved", ReservedNames))
 		case seen[name]:
-			err = errors.New("the name is taken by another tool of the set")
+			faults = append(faults, errors.New("the name is taken by another tool of the set"))
 		}
 		seen[name] = true
-		if err != nil {
+		for _, err := range faults {
 			errs = append(errs, fmt.Errorf("tool %q: %w", name, err))
 		}
 	}
@@ -63,7 +70,7 @@ func (s *Set[E]) ElsewhereOnly(name string, mode Mode) (Mode, bool) {
 		return "", false
 	}
 	for _, t := range s.tools {
-		if t.spec.Name == name && t.handlers[mode] == nil {
+		if t.spec != nil && t.spec.Name == name && t.handlers[mode] == nil {
 			for _, m := range t.modes() {
 				return m, true
 			}
@@ -127,12 +134,15 @@ func unwrapped(res *mcp.CallToolResult) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := res.Meta["fastmcp"].(map[string]any); ok && m["wrap_result"] == true {
+	if wrappedBy(res.Meta) {
 		var w struct {
 			Result json.RawMessage `json:"result"`
 		}
 		if err := json.Unmarshal(raw, &w); err != nil {
 			return nil, err
+		}
+		if w.Result == nil {
+			return json.RawMessage("null"), nil
 		}
 		return w.Result, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,11 +18,11 @@ import (
 type None struct{}
 
 // A Tool is one named function of environments of type E. [Func], [Do] and [Modes] make it. A tool whose definition is
-// wrong (a type without a schema, a bad tag) carries the error until its [Set] is registered.
+// wrong (a type without a schema, a bad tag) carries the errors until its [Set] is registered.
 type Tool[E any] struct {
 	spec     *mcp.Tool
 	handlers map[Mode]handler[E]
-	err      error
+	errs     []error
 }
 
 // A handler is a tool's function with types erased: arguments as JSON in, result or error out.
@@ -59,6 +60,9 @@ func Func[E, In, Out any](name, description string, fn func(E, context.Context, 
 
 // Do is [Func] for a tool that returns nothing.
 func Do[E, In any](name, description string, fn func(E, context.Context, In) error, opts ...Option) Tool[E] {
+	if fn == nil {
+		return Func[E, In, None](name, description, nil, opts...)
+	}
 	return Func(name, description, func(env E, ctx context.Context, in In) (None, error) {
 		return None{}, fn(env, ctx, in)
 	}, opts...)
@@ -68,13 +72,20 @@ func Do[E, In any](name, description string, fn func(E, context.Context, In) err
 // compiler holds the variants to the same interface. With one variant alone the tool exists in that mode only.
 func Modes[E, In, Out any](name, description string, first Variant[E, In, Out], rest ...Variant[E, In, Out]) Tool[E] {
 	fns := map[Mode]func(E, context.Context, In) (Out, error){}
+	var errs []error
 	for _, v := range append([]Variant[E, In, Out]{first}, rest...) {
-		if _, dup := fns[v.mode]; dup {
-			return Tool[E]{spec: &mcp.Tool{Name: name}, err: fmt.Errorf("two variants for %s", v.mode)}
+		switch _, dup := fns[v.mode]; {
+		case v.mode == "":
+			errs = append(errs, errors.New("a variant without a mode: make it with Simulation or Production"))
+			continue
+		case dup:
+			errs = append(errs, fmt.Errorf("two variants for %s", v.mode))
 		}
 		fns[v.mode] = v.fn
 	}
-	return build(name, description, fns, nil)
+	t := build(name, description, fns, nil)
+	t.errs = append(errs, t.errs...)
+	return t
 }
 
 func build[E, In, Out any](name, description string, fns map[Mode]func(E, context.Context, In) (Out, error), opts []Option) Tool[E] {
@@ -88,19 +99,19 @@ func build[E, In, Out any](name, description string, fns map[Mode]func(E, contex
 	}
 	in, err := NewInput[In](o.in)
 	if err != nil {
-		t.err = fmt.Errorf("input: %w", err)
-		return t
+		t.errs = append(t.errs, fmt.Errorf("input: %w", err))
+	} else {
+		t.spec.InputSchema = in.Schema
 	}
-	t.spec.InputSchema = in.Schema
 	answer, err := answerOf[Out](t.spec, o.out)
 	if err != nil {
-		t.err = fmt.Errorf("output: %w", err)
-		return t
+		t.errs = append(t.errs, fmt.Errorf("output: %w", err))
 	}
-	for mode, fn := range fns {
+	for _, mode := range slices.Sorted(maps.Keys(fns)) {
+		fn := fns[mode]
 		if fn == nil {
-			t.err = errors.New("the function is nil")
-			return t
+			t.errs = append(t.errs, errors.New("the function is nil"))
+			break
 		}
 		t.handlers[mode] = func(ctx context.Context, env E, args []byte) (*mcp.CallToolResult, error) {
 			v, err := in.Decode(args)
@@ -136,8 +147,26 @@ func (s Structured) MarshalJSON() ([]byte, error) {
 }
 
 // wrapMeta marks a wrapped result as FastMCP marks it; without it its client's .data is not the bare value.
-func wrapMeta() mcp.Meta {
-	return mcp.Meta{"fastmcp": map[string]any{"wrap_result": true}}
+func wrapMeta() mcp.Meta { return mcp.Meta{"fastmcp": wrapMark{true}} }
+
+type wrapMark struct {
+	WrapResult bool `json:"wrap_result"`
+}
+
+// WrapMetaJSON is what marks a wrapped result, as JSON.
+const WrapMetaJSON = `{"fastmcp":{"wrap_result":true}}`
+
+// IsWrapMeta reports whether m is WrapMetaJSON and nothing else.
+func IsWrapMeta(m mcp.Meta) bool { return len(m) == 1 && m["fastmcp"] == wrapMark{true} }
+
+// AppendJSON writes what MarshalJSON writes.
+func (s Structured) AppendJSON(b []byte) ([]byte, error) {
+	if !s.Wrapped {
+		return append(b, s.Value...), nil
+	}
+	b = append(b, `{"result":`...)
+	b = append(b, s.Value...)
+	return append(b, '}'), nil
 }
 
 // answerOf publishes the output schema of Out on spec and returns what makes a result of a value.
@@ -149,7 +178,14 @@ func answerOf[Out any](spec *mcp.Tool, schema *jsonschema.Schema) (func(Out) (*m
 		}, nil
 	case reflect.TypeFor[*mcp.CallToolResult]():
 		if schema != nil {
-			spec.OutputSchema = schema
+			out, err := NewOutput[any](schema)
+			if err != nil {
+				return nil, err
+			}
+			if !out.Object {
+				return nil, errors.New("the schema of a *mcp.CallToolResult is that of its structured content, so it must be of type object")
+			}
+			spec.OutputSchema = out.Schema
 		}
 		return func(out Out) (*mcp.CallToolResult, error) {
 			if res := any(out).(*mcp.CallToolResult); res != nil {
@@ -164,12 +200,7 @@ func answerOf[Out any](spec *mcp.Tool, schema *jsonschema.Schema) (func(Out) (*m
 	}
 	spec.OutputSchema = out.Schema
 	if !out.Object {
-		spec.OutputSchema = &jsonschema.Schema{
-			Type:       "object",
-			Properties: map[string]*jsonschema.Schema{"result": out.Schema},
-			Required:   []string{"result"},
-			Extra:      map[string]any{"x-fastmcp-wrap-result": true},
-		}
+		spec.OutputSchema = wrap(out.Schema)
 	}
 	return func(v Out) (*mcp.CallToolResult, error) {
 		raw, err := out.Encode(v)
@@ -196,10 +227,4 @@ func text(raw []byte) string {
 }
 
 // modes lists where the tool exists, for messages.
-func (t Tool[E]) modes() []Mode {
-	var out []Mode
-	for m := range maps.Keys(t.handlers) {
-		out = append(out, m)
-	}
-	return out
-}
+func (t Tool[E]) modes() []Mode { return slices.Sorted(maps.Keys(t.handlers)) }

@@ -1,13 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -15,11 +15,14 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 )
 
-// A validator holds values to a JSON Schema (2020-12). Safe for concurrent use.
+// A validator holds values to a JSON Schema (2020-12; formats are asserted). Safe for concurrent use.
 //
-// Inference and publication are jsonschema-go's; validation is done by another library because jsonschema-go reports a
+// Schemas are written as jsonschema-go's, but validation is done by another library, because jsonschema-go reports a
 // fault as text only, while callers need location and kind as values.
-type validator struct{ schema *jsonschema.Schema }
+type validator struct {
+	rule   *rule              // nil if the schema has keywords that rules do not know
+	schema *jsonschema.Schema // used where there is no rule
+}
 
 // localOnly refuses every reference that leaves the schema.
 type localOnly struct{}
@@ -38,86 +41,148 @@ func newValidator(schema any) (*validator, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := compile(doc)
+	if err != nil {
+		return nil, err
+	}
+	v := &validator{schema: s}
+	if r, ok := newRule(doc); ok {
+		v.rule = r
+	}
+	return v, nil
+}
+
+func compile(doc any) (*jsonschema.Schema, error) {
 	const url = "schema:///root"
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
 	c.UseLoader(localOnly{})
 	if err := c.AddResource(url, doc); err != nil {
 		return nil, err
 	}
 	s, err := c.Compile(url)
-	if err != nil {
-		return nil, err
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		return nil, fmt.Errorf("not a JSON Schema: %v", invalid.Err)
 	}
-	return &validator{s}, nil
+	return s, err
 }
 
 // validate returns nil or an *[InputError].
 func (v *validator) validate(value strictjson.Value) error {
+	var out faults
+	if v.rule != nil {
+		if v.rule.accepts(value) {
+			return nil
+		}
+		v.rule.report(value, nil, &out)
+		return &InputError{Fields: out.fields}
+	}
 	err := v.schema.Validate(value)
 	if err == nil {
 		return nil
 	}
 	var ve *jsonschema.ValidationError
 	if !errors.As(err, &ve) {
-		return &InputError{Fields: []FieldError{{Type: "value_error", Msg: err.Error()}}}
+		return &InputError{Fields: []FieldError{{Type: "value_error", Loc: []any{}, Msg: err.Error()}}}
 	}
-	var fields []FieldError
-	collectFaults(ve, value, &fields)
-	slices.SortStableFunc(fields, func(a, b FieldError) int { return strings.Compare(a.Path(), b.Path()) })
-	return &InputError{Fields: fields}
+	var leaves []leaf
+	collectLeaves(ve, &leaves)
+	// The validator walks maps in random order; which faults are reported must not depend on it.
+	slices.SortStableFunc(leaves, compareLeaves)
+	for _, l := range leaves {
+		if out.full() {
+			break
+		}
+		loc, at := locate(value, l.e.InstanceLocation)
+		switch {
+		case !l.named:
+			out.add(loc, at, l.e.ErrorKind)
+		case l.key:
+			out.add(append(loc, l.name), l.name, l.e.ErrorKind)
+		case l.missing:
+			out.missing(loc, l.name, at)
+		default:
+			obj, _ := at.(map[string]any)
+			out.unknown(append(loc, l.name), obj[l.name])
+		}
+	}
+	return &InputError{Fields: out.fields}
 }
 
-// collectFaults walks the causes down to the leaves, which name the fields. The branches of an anyOf or oneOf are not
-// walked: which of them the caller meant is unknown.
-func collectFaults(e *jsonschema.ValidationError, root strictjson.Value, out *[]FieldError) {
-	if len(*out) >= MaxFieldErrors {
-		return
+// A leaf is a fault of the value at e's place, or of its member name: missing, named against the rules, or unknown.
+type leaf struct {
+	e                   *jsonschema.ValidationError
+	name                string
+	named, missing, key bool
+}
+
+// collectLeaves walks the causes down to the leaves, which name the fields. What is below an anyOf, oneOf or contains is
+// not walked: which of the branches, or items, the caller meant is unknown.
+func collectLeaves(e *jsonschema.ValidationError, out *[]leaf) {
+	named := func(names []string, missing bool) {
+		for _, name := range names {
+			*out = append(*out, leaf{e: e, name: name, named: true, missing: missing})
+		}
 	}
 	switch k := e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf:
-		add(out, e, root, "union_error", "fits none of the alternatives")
-		return
 	case *kind.Required:
-		for _, name := range k.Missing {
-			addAt(out, e, root, name, "missing", "field required", false)
-		}
-		return
+		named(k.Missing, true)
+	case *kind.DependentRequired:
+		named(k.Missing, true)
+	case *kind.Dependency:
+		named(k.Missing, true)
+	case *kind.PropertyNames:
+		*out = append(*out, leaf{e: e, name: k.Property, named: true, key: true})
 	case *kind.AdditionalProperties:
-		slices.Sort(k.Properties)
-		for _, name := range k.Properties {
-			addAt(out, e, root, name, "extra_forbidden", "unknown field", true)
+		named(k.Properties, false)
+	case *kind.AnyOf, *kind.OneOf, *kind.Contains, *kind.MinContains, *kind.MaxContains:
+		*out = append(*out, leaf{e: e})
+	default:
+		if len(e.Causes) == 0 {
+			*out = append(*out, leaf{e: e})
 		}
-		return
-	}
-	if len(e.Causes) > 0 {
 		for _, c := range e.Causes {
-			collectFaults(c, root, out)
+			collectLeaves(c, out)
 		}
-		return
-	}
-	typ, msg := describe(e.ErrorKind)
-	add(out, e, root, typ, msg)
-}
-
-func add(out *[]FieldError, e *jsonschema.ValidationError, root strictjson.Value, typ, msg string) {
-	if len(*out) < MaxFieldErrors {
-		loc, input := locate(root, e.InstanceLocation)
-		*out = append(*out, FieldError{Type: typ, Loc: loc, Msg: msg, Input: shorten(input)})
 	}
 }
 
-// addAt adds a fault of the member name of the object at e; own says whether the input shown is the member's value or
-// the object's.
-func addAt(out *[]FieldError, e *jsonschema.ValidationError, root strictjson.Value, name, typ, msg string, own bool) {
-	if len(*out) >= MaxFieldErrors {
-		return
+func compareLeaves(a, b leaf) int {
+	if c := slices.CompareFunc(a.path(), b.path(), compareSteps); c != 0 {
+		return c
 	}
-	loc, input := locate(root, e.InstanceLocation)
-	if obj, ok := input.(map[string]any); ok && own {
-		input = obj[name]
+	return strings.Compare(fmt.Sprintf("%T", a.e.ErrorKind), fmt.Sprintf("%T", b.e.ErrorKind))
+}
+
+func (l leaf) path() []string {
+	if !l.named {
+		return l.e.InstanceLocation
 	}
-	*out = append(*out, FieldError{Type: typ, Loc: append(loc, name), Msg: msg, Input: shorten(input)})
+	return append(slices.Clip(l.e.InstanceLocation), l.name)
+}
+
+// compareSteps orders list indexes as numbers.
+func compareSteps(a, b string) int {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	if errX == nil && errY == nil {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(a, b)
+}
+
+// firstKind is the kind of the one fault in an error of a schema without subschemas.
+func firstKind(err error) jsonschema.ErrorKind {
+	var ve *jsonschema.ValidationError
+	if !errors.As(err, &ve) {
+		return &kind.FalseSchema{}
+	}
+	for len(ve.Causes) > 0 {
+		ve = ve.Causes[0]
+	}
+	return ve.ErrorKind
 }
 
 // locate follows an instance location, giving list indexes as integers.
@@ -140,27 +205,6 @@ func locate(v strictjson.Value, path []string) (loc []any, at strictjson.Value) 
 	return loc, v
 }
 
-// maxShownInput bounds the input that an error repeats, in bytes of its JSON.
-const maxShownInput = 200
-
-func shorten(v strictjson.Value) any {
-	switch c := v.(type) {
-	case string:
-		if len(c) > maxShownInput {
-			cut := maxShownInput
-			for cut > 0 && !utf8.RuneStart(c[cut]) {
-				cut--
-			}
-			return c[:cut] + "…"
-		}
-	case []any, map[string]any:
-		if b, err := strictjson.Marshal(v); err != nil || len(b) > maxShownInput {
-			return "…"
-		}
-	}
-	return v
-}
-
 // typeWords are Pydantic's words for "not of this type".
 var typeWords = map[string]string{
 	"string": "string_type", "integer": "int_type", "number": "float_type", "boolean": "bool_type",
@@ -170,13 +214,26 @@ var typeWords = map[string]string{
 func describe(k jsonschema.ErrorKind) (typ, msg string) {
 	switch k := k.(type) {
 	case *kind.Type:
-		typ = "value_error"
-		for _, want := range k.Want {
-			if want != "null" {
-				typ = typeWords[want]
+		typ, want := "none_required", slices.Sorted(slices.Values(k.Want))
+		for _, t := range want {
+			if t != "null" {
+				typ = typeWords[t]
 			}
 		}
-		return typ, fmt.Sprintf("want %s, got %s", strings.Join(k.Want, " or "), k.Got)
+		return typ, fmt.Sprintf("want %s, got %s", strings.Join(want, " or "), k.Got)
+	case *kind.AnyOf:
+		return "union_error", "fits none of the alternatives"
+	case *kind.OneOf:
+		if len(k.Subschemas) > 0 {
+			return "union_error", "fits more than one of the alternatives"
+		}
+		return "union_error", "fits none of the alternatives"
+	case *kind.PropertyNames:
+		return "invalid_key", fmt.Sprintf("the name %q is not allowed", cut(k.Property, maxShownName))
+	case *kind.Not:
+		return "value_error", "breaks the schema's rule not"
+	case *kind.FalseSchema:
+		return "value_error", "no value is allowed here"
 	case *kind.Enum:
 		return "enum", "want one of " + list(k.Want)
 	case *kind.Const:
@@ -205,6 +262,10 @@ func describe(k jsonschema.ErrorKind) (typ, msg string) {
 		return "too_long", fmt.Sprintf("want at most %d items, got %d", k.Want, k.Got)
 	case *kind.UniqueItems:
 		return "unique_items", fmt.Sprintf("items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+	case *kind.MinProperties:
+		return "too_short", fmt.Sprintf("want at least %d members, got %d", k.Want, k.Got)
+	case *kind.MaxProperties:
+		return "too_long", fmt.Sprintf("want at most %d members, got %d", k.Want, k.Got)
 	}
 	return "value_error", "breaks the schema's rule " + strings.Join(k.KeywordPath(), "/")
 }
@@ -248,7 +309,7 @@ func (v *Validator) Validate(raw []byte) error {
 	}
 	value, _, err := strictjson.Parse(raw)
 	if err != nil {
-		return &InputError{Fields: []FieldError{{Type: "json_invalid", Loc: []any{}, Msg: err.Error()}}}
+		return unreadable(err)
 	}
 	return v.v.validate(value)
 }

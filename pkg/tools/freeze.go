@@ -1,0 +1,61 @@
+package tools
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+)
+
+// Freeze returns the result as it is now: a copy that refers to nothing of the author's and whose parts have been written
+// as JSON, so that it may be sent while the next call changes what it was made of. The error is that it cannot be
+// written. A result that this package has made is frozen already.
+func Freeze(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	if made(res) {
+		return res, nil
+	}
+	text, err := json.Marshal(res)
+	if err != nil {
+		return nil, err
+	}
+	frozen := &mcp.CallToolResult{}
+	if err := json.Unmarshal(text, frozen); err != nil {
+		return nil, err
+	}
+	// The SDK decodes these into maps, whose numbers are floats.
+	var raw struct {
+		Meta       map[string]json.RawMessage `json:"_meta"`
+		Structured json.RawMessage            `json:"structuredContent"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, err
+	}
+	for key, value := range raw.Meta {
+		frozen.Meta[key] = value
+	}
+	if raw.Structured != nil {
+		frozen.StructuredContent = raw.Structured
+	}
+	return frozen, nil
+}
+
+// made reports whether nothing in the result can be an author's: it is empty, or answerOf has made it.
+func made(res *mcp.CallToolResult) bool {
+	if _, ok := res.StructuredContent.(Structured); ok {
+		return true
+	}
+	return len(res.Content) == 0 && res.StructuredContent == nil && len(res.Meta) == 0
+}
+
+// wrappedBy reports whether meta marks a structured content as wrapped, as FastMCP does.
+func wrappedBy(meta mcp.Meta) bool {
+	raw, err := strictjson.Marshal(meta["fastmcp"])
+	if err != nil {
+		return false
+	}
+	var mark struct {
+		Wrap bool `json:"wrap_result"`
+	}
+	return strictjson.Unmarshal(raw, &mark) == nil && mark.Wrap
+}
