@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -38,39 +39,62 @@ func newToolActions() (*toolActions, error) {
 	return &toolActions{call, list}, err
 }
 
-// parse reads a tool action; a missing type is call_tool, as in the reference. What it does not recognise at a glance
-// goes through the schema, for errors that name the field.
+// parse reads a tool action; a missing type is call_tool, as in the reference. What is not fine at a glance goes through
+// the schema, for errors that name the field.
 func (t *toolActions) parse(raw []byte) (Action, error) {
-	var a struct {
-		Type      *string        `json:"type"`
-		ToolName  *string        `json:"tool_name"`
-		Arguments strictjson.Raw `json:"arguments"`
-		Metadata  strictjson.Raw `json:"metadata"`
+	if a, ok := plainCall(raw); ok {
+		return a, nil
 	}
-	err := strictjson.UnmarshalKnown(raw, &a)
-	if err == nil && a.Type != nil && *a.Type == "list_tools" {
+	var a struct {
+		Type      strictjson.Raw `json:"type"`
+		ToolName  string         `json:"tool_name"`
+		Arguments strictjson.Raw `json:"arguments"`
+	}
+	// What does not fit a is found by the schema below, unless it is about the type.
+	err := strictjson.Unmarshal(raw, &a)
+	typ := "call_tool"
+	if a.Type != nil {
+		typ, _ = strictjson.String(a.Type)
+	}
+	switch typ {
+	case "call_tool":
+		if err := t.call.Validate(raw); err != nil {
+			return Action{}, err
+		}
+		return Action{Kind: CallTool, Tool: a.ToolName, Arguments: json.RawMessage(a.Arguments)}, err
+	case "list_tools":
 		return Action{Kind: ListTools}, t.list.Validate(raw)
 	}
-	if err == nil && (a.Type == nil || *a.Type == "call_tool") && a.ToolName != nil && isObject(a.Arguments) && isObject(a.Metadata) {
-		return Action{Kind: CallTool, Tool: *a.ToolName, Arguments: json.RawMessage(a.Arguments)}, nil
-	}
-	check := t.call
-	var only struct {
-		Type strictjson.Raw `json:"type"`
-	}
-	if strictjson.Unmarshal(raw, &only) == nil {
-		if typ, _ := strictjson.String(only.Type); typ == "list_tools" {
-			check = t.list
-		}
-	}
-	if err := check.Validate(raw); err != nil {
-		return Action{}, err
-	}
-	return Action{}, &tools.InputError{Fields: []tools.FieldError{{Type: "value_error", Loc: []any{}, Msg: "not a tool action"}}}
+	return Action{}, fieldError([]any{"type"}, "literal_error", `want "call_tool" or "list_tools"`, a.Type)
 }
 
-// isObject reports whether checked JSON is an object or absent.
-func isObject(raw strictjson.Raw) bool { return raw == nil || raw.Kind() == '{' }
+// plainCall takes a call that is fine at a glance.
+func plainCall(raw []byte) (a Action, ok bool) {
+	a.Kind = CallTool
+	m, ok := strictjson.MembersOf(raw)
+	named := false
+	for ok {
+		name, value, more := m.Next()
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "type":
+			ok = string(value) == `"call_tool"`
+		case "tool_name":
+			a.Tool, named = strictjson.String(value)
+			ok = named
+		case "arguments":
+			a.Arguments = json.RawMessage(value)
+			ok = value.Kind() == '{'
+		case "metadata":
+			ok = value.Kind() == '{'
+		default:
+			ok = false
+		}
+	}
+	return a, ok && named
+}
 
 // ResetParams are the checked parameters of a reset, from [Class.ParseReset]. The zero value asks for a new episode
 // without a seed or options.
@@ -80,9 +104,9 @@ type ResetParams struct {
 	options   any
 }
 
-// MaxHTTPEpisodeID is how long an episode id may be over HTTP, in characters; over WebSockets any length passes. (The
+// maxHTTPEpisodeID is how long an episode id may be over HTTP, in characters; over WebSockets any length passes. (The
 // reference's ResetRequest has this bound, its frames have none.)
-const MaxHTTPEpisodeID = 255
+const maxHTTPEpisodeID = 255
 
 // resetMembers reads seed and episode_id, and leaves the rest as options.
 func resetMembers(raw []byte) (p ResetParams, options map[string]strictjson.Raw, err error) {
@@ -123,7 +147,11 @@ func integerOf(v strictjson.Raw) (int64, error) {
 	}
 	var n int64
 	if err := strictjson.UnmarshalIntegers(v, &n); err != nil {
-		return 0, fieldError(seed, "int_parsing", "want an integer of at most 64 bits", v)
+		typ, msg := "int_parsing", "want an integer of at most 64 bits"
+		if strings.Contains(string(v), ".") {
+			typ, msg = "int_type", "want an integer"
+		}
+		return 0, fieldError(seed, typ, msg, v)
 	}
 	return n, nil
 }
@@ -133,8 +161,8 @@ func (p ResetParams) bound() error {
 	if p.Seed != nil && *p.Seed < 0 {
 		return fieldError([]any{"seed"}, "greater_than_equal", "want at least 0", []byte(strconv.FormatInt(*p.Seed, 10)))
 	}
-	if n := len([]rune(p.EpisodeID)); n > MaxHTTPEpisodeID {
-		return fieldError([]any{"episode_id"}, "string_too_long", "want at most 255 characters, got "+strconv.Itoa(n), nil)
+	if n := len([]rune(p.EpisodeID)); n > maxHTTPEpisodeID {
+		return fieldError([]any{"episode_id"}, "string_too_long", "want at most 255 characters, got "+strconv.Itoa(n), []byte(`"…"`))
 	}
 	return nil
 }

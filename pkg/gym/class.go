@@ -1,11 +1,14 @@
 package gym
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -34,14 +37,12 @@ type Class struct {
 	Mode     tools.Mode
 	Schemas  Schemas
 
-	// Type names the environment value's Go type, for operators.
-	Type string
-
 	shared  *host // the SDK server of all sessions; nil where each value brings its own
 	listing *host // where tools are listed without a session; nil without tools
 	actions *toolActions
 	hooks   hooks
-	release func() // closes what Compile opened
+	servers sync.Map // *mcp.Server → true: those of values that brought their own
+	release func()   // closes what Compile opened
 }
 
 // hooks are an environment's functions with the type of its value erased. open makes that value; all others are given
@@ -63,7 +64,7 @@ type hooks struct {
 // author. ctx bounds what is built at once: for an environment with a Server, one value to list its tools from.
 func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, error) {
 	if err := e.check(); err != nil {
-		return nil, fmt.Errorf("environment %q: %w", e.Name, err)
+		return nil, fmt.Errorf("the environment %s: %w", cmp.Or(e.Name, "without a name"), err)
 	}
 	c := &Class{
 		Metadata: Metadata{
@@ -71,7 +72,6 @@ func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, e
 			Readme: optional(e.Readme), Author: optional(e.Author), DocsURL: optional(e.DocsURL),
 		},
 		Mode:    mode,
-		Type:    fmt.Sprintf("%T", *new(E)),
 		release: func() {},
 	}
 	if c.Metadata.Version == "" {
@@ -79,7 +79,7 @@ func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, e
 	}
 	if err := errors.Join(e.compileFunctions(c), e.compileTools(ctx, c)); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("environment %q: %w", e.Name, err)
+		return nil, fmt.Errorf("the environment %s: %w", e.Name, err)
 	}
 	return c, nil
 }
@@ -102,6 +102,9 @@ func (e Environment[E]) check() error {
 	if e.Tools != nil && e.Server != nil {
 		errs = append(errs, errors.New("it has both Tools and a Server; add the tools to the server, or drop one"))
 	}
+	if e.After != nil && e.Tools == nil && e.Server == nil {
+		errs = append(errs, errors.New("it has an After, which follows tool calls, and no tools; Act returns its own score"))
+	}
 	if e.Tools == nil && e.Server == nil && e.Act.build == nil {
 		errs = append(errs, errors.New("it has nothing to call: set Tools, Server or Act"))
 	}
@@ -111,7 +114,13 @@ func (e Environment[E]) check() error {
 // compileFunctions fills the hooks and schemas that come from Reset, Act and State.
 func (e Environment[E]) compileFunctions(c *Class) error {
 	h := &c.hooks
-	h.open = func(ctx context.Context, s *Session) (any, error) { return e.New(ctx, s) }
+	h.open = func(ctx context.Context, s *Session) (any, error) {
+		env, err := e.New(ctx, s)
+		if v := reflect.ValueOf(&env).Elem(); err == nil && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
+			err = errors.New("its New function returned nil")
+		}
+		return env, err
+	}
 	h.close = func(any) error { return nil }
 	if e.Close != nil {
 		h.close = func(env any) error { return e.Close(env.(E)) }
@@ -241,8 +250,8 @@ func (c *Class) ParseReset(raw []byte, overHTTP bool) (ResetParams, error) {
 // ListTools lists the tools where no session is at hand.
 func (c *Class) ListTools(ctx context.Context) ([]*mcp.Tool, error) { return c.listing.list(ctx) }
 
-// ElsewhereOnly reports the mode that has a tool which this one lacks.
-func (c *Class) ElsewhereOnly(tool string) (tools.Mode, bool) {
+// elsewhereOnly reports the mode that has a tool which this one lacks.
+func (c *Class) elsewhereOnly(tool string) (tools.Mode, bool) {
 	if c.hooks.elsewhere == nil {
 		return "", false
 	}
@@ -268,14 +277,14 @@ func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
 	return i, nil
 }
 
-// A PanicError is a panic in an author's function other than a tool.
+// A PanicError is a panic in an author's function.
 type PanicError struct {
-	Func  string // New, Reset, Act, State, After, Close, Server, or a tool's name after "tool"
+	Func  string // New, Reset, Act, State, After, Close, Server, or tool "name" while its result was written
 	Value any
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("the environment's %s function panicked; the server's log has the stack", e.Func)
+	return e.Func + " panicked; the server's log has the stack"
 }
 
 // guard runs an author's function and turns a panic into an error.

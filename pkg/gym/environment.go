@@ -3,6 +3,7 @@ package gym
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -56,7 +57,7 @@ type ToolCall struct {
 
 // A ResetRequest is what the trainer asks of a reset.
 type ResetRequest[Options any] struct {
-	Seed      *int64 // nil: none given; the session's Rand is seeded already
+	Seed      *int64 // nil: none given; the session's Rand is seeded already. Seeds of 2^63 and more come by their bits
 	EpisodeID string // as given, else a new one; never empty
 	Options   Options
 }
@@ -74,6 +75,11 @@ func Reset[E, Options, Observation any](fn func(E, context.Context, ResetRequest
 		in, err := tools.NewOpenInput[Options](nil)
 		if err != nil {
 			return nil, err
+		}
+		for _, taken := range []string{"seed", "episode_id"} {
+			if in.Schema.Properties[taken] != nil {
+				return nil, fmt.Errorf("the options cannot have a field named %s in JSON: it is in the request beside them", taken)
+			}
 		}
 		out, err := newObservation[Observation]()
 		if err != nil {

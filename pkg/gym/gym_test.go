@@ -150,7 +150,7 @@ func TestParseResetNamesTheField(t *testing.T) {
 	c := compile(t, boardEnv())
 	for data, want := range map[string]string{
 		`{"seed":"1"}`:                  "seed: want an integer",
-		`{"seed":1.5}`:                  "seed: want an integer of at most 64 bits",
+		`{"seed":1.5}`:                  "seed: want an integer",
 		`{"seed":18446744073709551616}`: "seed: want an integer of at most 64 bits",
 		`{"seed":true}`:                 "seed: want an integer",
 		`{"episode_id":7}`:              "episode_id: want a string",
@@ -295,7 +295,7 @@ func TestCompileFaults(t *testing.T) {
 			State: gym.StateOf(func(*board) map[string]int { return nil }),
 		}, []string{"an observation must be a struct", "a state must be a struct"}},
 		"nil server":    {gym.Environment[*board]{Name: "x", New: newBoard, Server: func(*board) *mcp.Server { return nil }}, []string{"Server function returned nil"}},
-		"server panics": {gym.Environment[*board]{Name: "x", New: newBoard, Server: func(*board) *mcp.Server { panic("x") }}, []string{"Server function panicked"}},
+		"server panics": {gym.Environment[*board]{Name: "x", New: newBoard, Server: func(*board) *mcp.Server { panic("x") }}, []string{"Server panicked"}},
 		"reserved tool of a server": {gym.Environment[*board]{Name: "x", New: newBoard, Server: func(*board) *mcp.Server {
 			s := mcp.NewServer(&mcp.Implementation{Name: "x", Version: "1"}, nil)
 			mcp.AddTool(s, &mcp.Tool{Name: "step"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {

@@ -81,7 +81,7 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	}
 	r, err := h.next(ctx, "tools/call", req)
 	if err != nil {
-		return nil, callError(name, err)
+		return nil, logged(log, callError(name, err))
 	}
 	res, ok := r.(*mcp.CallToolResult)
 	if !ok || res == nil {
@@ -90,10 +90,18 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	if err := res.GetError(); err != nil { // the SDK's generic tools put what their function returned here
 		var failure *tools.Failure
 		if !errors.As(err, &failure) {
-			return nil, callError(name, err)
+			return nil, logged(log, callError(name, err))
 		}
 	}
 	return res, nil
+}
+
+// logged tells the operator of a call that failed by the tool's fault, as callers are told.
+func logged(log *slog.Logger, e *tools.Error) *tools.Error {
+	if e.Type == tools.ExecutionError || e.Type == tools.TransportError {
+		log.Warn("tool failed", "event", "tool_error", "tool", e.Tool, "error_type", e.Type, "error", e.Message)
+	}
+	return e
 }
 
 func callError(tool string, err error) *tools.Error {
@@ -182,6 +190,9 @@ func (deadEnd) Connect(context.Context) (mcp.Connection, error) {
 	return &deadEndConn{done: make(chan struct{})}, nil
 }
 
+// codeRejected is the SDK's code for a message that its transport refuses.
+const codeRejected = -32005
+
 type deadEndConn struct {
 	once sync.Once
 	done chan struct{}
@@ -198,7 +209,8 @@ func (c *deadEndConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 func (c *deadEndConn) Write(_ context.Context, m jsonrpc.Message) error {
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
-		return errors.New("the caller of this tool cannot answer requests of the server")
+		// An error of this kind refuses the one request; another would end the connection.
+		return &jsonrpc.Error{Code: codeRejected, Message: "the caller of this tool cannot answer requests of the server"}
 	}
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,6 +50,9 @@ func (i *Instance) ownServer(ctx context.Context) error {
 	if server == nil {
 		return errors.New("the environment's Server function returned nil")
 	}
+	if _, shared := i.class.servers.LoadOrStore(server, true); shared {
+		return errors.New("the environment's Server function returned the same server for two values; build one for each, in New")
+	}
 	h, err := newHost(ctx, server, nil)
 	if err != nil {
 		return err
@@ -67,6 +72,7 @@ func (i *Instance) Close() error {
 	}
 	if i.ownHost {
 		i.host.close()
+		i.class.servers.Delete(i.host.server)
 	}
 	_, err := guard(i.session.log, "Close", func() (struct{}, error) { return struct{}{}, i.class.hooks.close(i.env) })
 	return err
@@ -76,6 +82,9 @@ func (i *Instance) Close() error {
 func (i *Instance) Connect(ctx context.Context, t mcp.Transport, gate Gate) (*mcp.ServerSession, error) {
 	return i.host.server.Connect(WithGate(ctx, gate), t, nil)
 }
+
+// OwnServer reports whether the value has an SDK server of its own, so that more than its tools is the author's code.
+func (i *Instance) OwnServer() bool { return i.ownHost }
 
 // Episode returns the counters. It may be called at any time.
 func (i *Instance) Episode() Episode {
@@ -134,15 +143,20 @@ func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a To
 func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAnswer {
 	a := ToolAnswer{Tool: req.Params.Name}
 	if a.Result, a.Err = i.host.call(tools.WithEnvironment(ctx, i.env), req, i.session.log); a.Err != nil {
-		if m, ok := i.class.ElsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
+		if m, ok := i.class.elsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
 			i.session.log.Info("tool exists in the other mode only", "event", "tool_other_mode", "tool", a.Tool, "mode", m)
 		}
 		return a
 	}
-	// What an author's types do when they are written as JSON is the author's code too.
-	var err error
-	if a.Data, err = guard(i.session.log, "tool "+a.Tool, func() (json.RawMessage, error) { return tools.Data(a.Result) }); err != nil {
-		a.Result, a.Err = nil, callError(a.Tool, err)
+	// What an author's types do when they are written as JSON is the author's code too, and what they refer to may change
+	// in the next call.
+	frozen, err := guard(i.session.log, fmt.Sprintf("tool %q", a.Tool), func() (*mcp.CallToolResult, error) { return tools.Freeze(a.Result) })
+	if err == nil {
+		a.Result = frozen
+		a.Data, err = tools.Data(frozen)
+	}
+	if err != nil {
+		a.Result, a.Err = nil, logged(i.session.log, callError(a.Tool, err))
 	}
 	return a
 }
@@ -204,6 +218,65 @@ type callObservation struct {
 	Error    *callFault  `json:"error"`
 }
 
+// AppendJSON writes the observation without reflection: it goes out at every step.
+func (o callObservation) AppendJSON(b []byte) (_ []byte, err error) {
+	b = append(b, `{"metadata":{},"tool_name":`...)
+	if b, err = strictjson.AppendString(b, o.ToolName); err != nil {
+		return b, err
+	}
+	b = append(b, `,"result":`...)
+	if o.Result == nil {
+		b = append(b, "null"...)
+	} else if b, err = o.Result.AppendJSON(b); err != nil {
+		return b, err
+	}
+	b = append(b, `,"error":`...)
+	if o.Error == nil {
+		b = append(b, "null"...)
+	} else if b, err = strictjson.Append(b, o.Error); err != nil {
+		return b, err
+	}
+	return append(b, '}'), nil
+}
+
+// AppendJSON writes the result without reflection.
+func (r *WireResult) AppendJSON(b []byte) (_ []byte, err error) {
+	b = append(b, `{"content":[`...)
+	for i, c := range r.Content {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Meta == nil && t.Annotations == nil {
+			b = append(b, `{"type":"text","text":`...)
+			b, err = strictjson.AppendString(b, t.Text)
+			b = append(b, '}')
+		} else {
+			b, err = strictjson.Append(b, c)
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	b = append(b, `],"structured_content":`...)
+	if b, err = strictjson.Append(b, r.StructuredContent); err != nil {
+		return b, err
+	}
+	b = append(b, `,"meta":`...)
+	if m, ok := r.Meta.(mcp.Meta); ok && tools.IsWrapMeta(m) {
+		b = append(b, tools.WrapMetaJSON...)
+	} else if b, err = strictjson.Append(b, r.Meta); err != nil {
+		return b, err
+	}
+	b = append(b, `,"data":`...)
+	if r.Data == nil {
+		b = append(b, "null"...)
+	}
+	b = append(b, r.Data...)
+	b = append(b, `,"is_error":`...)
+	b = strconv.AppendBool(b, r.IsError)
+	return append(b, '}'), nil
+}
+
 type callFault struct {
 	Type    tools.ErrorType `json:"error_type"`
 	Message string          `json:"message"`
@@ -253,6 +326,7 @@ func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error
 	}
 	o, err := guard(i.session.log, "Reset", func() (*Observed, error) { return i.class.hooks.reset(ctx, i.env, p) })
 	if err != nil {
+		i.logFailure("reset", err)
 		return Observation{}, err
 	}
 	return Observation{Observed: *o}, nil
@@ -273,9 +347,21 @@ func (i *Instance) Act(ctx context.Context, a Action) (Observed, Score, error) {
 		return o, score.Reward.check()
 	})
 	if err != nil {
+		i.logFailure("step", err)
 		return Observed{}, Score{}, err
 	}
 	return *o, score, nil
+}
+
+// logFailure tells the operator of a failure of the environment, unless it is the caller's fault or told already.
+func (i *Instance) logFailure(call string, err error) {
+	var (
+		input    *tools.InputError
+		panicked *PanicError
+	)
+	if !errors.As(err, &input) && !errors.As(err, &panicked) {
+		i.session.log.Warn("environment failed", "event", "env_error", "call", call, "error", err)
+	}
 }
 
 // State is the state as the wire has it, in the session's turn.

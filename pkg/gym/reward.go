@@ -46,6 +46,12 @@ func (r Reward) MarshalJSON() ([]byte, error) {
 	return []byte("null"), nil
 }
 
+// AppendJSON writes what MarshalJSON writes.
+func (r Reward) AppendJSON(b []byte) ([]byte, error) {
+	raw, err := r.MarshalJSON()
+	return append(b, raw...), err
+}
+
 func (r Reward) check() error {
 	if math.IsNaN(r.value) || math.IsInf(r.value, 0) {
 		return fmt.Errorf("the reward is %v; it must be a finite number", r.value)
