@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,10 +18,13 @@ import (
 // An Agent is an MCP client that has initialised, or is about to: one incarnation of a session's agent, with an SDK
 // server session and an id of its own. The SDK wants such ids unique for ever, and a client that comes after another must
 // not be hit by what the first one still sends; so each initialize has a new one.
+//
+// An agent is its session's from Join until Leave has returned. Whoever joins calls Leave on every path but one: when the
+// agent has taken its place, which Taken tells, a successor, the client's goodbye or the session's end does.
 type Agent struct {
 	ID        string // the Mcp-Session-Id; it opens the MCP door and nothing else
 	Session   *Session
-	Transport mcp.Transport
+	Transport mcp.Transport // as connect gave it
 
 	// ctx ends when the agent is replaced or leaves, and with it the calls it has made.
 	ctx    context.Context
@@ -33,8 +38,10 @@ type Agent struct {
 
 	mu      sync.Mutex // guards what follows
 	pending int        // requests read and not yet answered
+	taken   bool       // its initialize has succeeded
 	ended   bool
 	idle    chan struct{} // closed when ended and nothing is pending
+	left    chan struct{} // closed when the agent's end is over
 }
 
 // drainTime is how long an agent's end waits for the answers of its cancelled calls to be written.
@@ -42,22 +49,33 @@ const drainTime = 2 * time.Second
 
 // Join prepares a session for an MCP client whose initialize is about to be served: an SDK session behind the transport
 // that connect returns, its requests passing the gate. The agent takes its place when [Agent.Handle] has seen the
-// initialize succeed; until then the present agent, if any, keeps it. The caller ends an agent that never did.
+// initialize succeed; until then the present agent, if any, keeps it. The error is an *[Error] or the SDK's.
 func (s *Session) Join(connect func(*Agent) (mcp.Transport, gym.Gate)) (*Agent, error) {
-	a := &Agent{ID: s.m.opts.NewID(), Session: s, idle: make(chan struct{})}
+	a := &Agent{ID: s.m.opts.NewID(), Session: s, idle: make(chan struct{}), left: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(s.ctx)
 	a.gone, a.setGone = context.WithCancel(context.Background())
 	t, gate := connect(a)
 	a.Transport = t
-	var err error
-	if a.conn, err = s.inst.Connect(context.Background(), answering{t, a}, gate); err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.usableLocked()
+	if err == nil {
+		a.conn, err = s.inst.Connect(context.Background(), answering{t, a}, gate)
+	}
+	if err != nil {
 		a.cancel()
 		a.setGone()
 		return nil, err
 	}
+	s.agents[a] = true
+	s.leaving.Add(1)
 	s.m.mu.Lock()
 	s.m.agents[a.ID] = a
 	s.m.mu.Unlock()
+	go func() { // the SDK may close it by itself: by KeepAlive, or after a failed write
+		a.conn.Wait()
+		a.Leave()
+	}()
 	return a, nil
 }
 
@@ -76,26 +94,63 @@ func (m *Manager) Agent(id string) (*Agent, error) {
 // Gone ends when nothing more will be sent to the agent.
 func (a *Agent) Gone() context.Context { return a.gone }
 
-// Initialized reports whether the agent's initialize has succeeded.
-func (a *Agent) Initialized() bool { return a.conn.InitializeParams() != nil }
+// Taken reports whether the agent has taken its place.
+func (a *Agent) Taken() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.taken
+}
 
-// Handle serves a request of the agent that is not a tool call: cancelled with the agent, panics as errors.
-func (a *Agent) Handle(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (res mcp.Result, err error) {
+// Handle serves a request of the agent that is not a tool call: cancelled with the agent, in the session's turn where
+// the environment has a server of its own, panics as errors.
+func (a *Agent) Handle(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	a.Session.Touch()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(a.ctx, cancel)()
-	defer func() {
-		if r := recover(); r != nil {
-			a.Session.log.Error("handler panicked", "event", "handler_panic", "method", method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + " panicked; the server's log has the stack"}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(a.ctx, func() { cancel(errClosed()) })()
+	serve := func(ctx context.Context) (out handled) {
+		defer func() {
+			if r := recover(); r != nil {
+				a.Session.log.Error("handler panicked", "event", "handler_panic", "method", method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+				out = handled{err: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + " panicked; the server's log has the stack"}}
+			}
+		}()
+		out.res, out.err = next(ctx, method, req)
+		if out.err == nil && out.res != nil {
+			// What cannot be written must fail here: the SDK would not answer at all, or die of a panic.
+			if _, err := json.Marshal(out.res); err != nil {
+				out = handled{err: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be written as JSON: " + err.Error()}}
+			}
 		}
-	}()
-	res, err = next(ctx, method, req)
-	if method == "initialize" && err == nil {
-		err = a.take()
+		return out
 	}
-	return res, err
+	var out handled
+	if a.Session.inst.OwnServer() && isCall(method) {
+		got, _, err := do(a.Session, ctx, method, a.Session.m.opts.ToolTimeout, serve, func(*handled) {})
+		if out = got; err != nil {
+			out.err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+		}
+	} else {
+		out = serve(ctx)
+	}
+	if method == "initialize" && out.err == nil {
+		out.err = a.take()
+	}
+	return out.res, out.err
+}
+
+type handled struct {
+	res mcp.Result
+	err error
+}
+
+// isCall tells the methods that run an author's code from those of the protocol itself.
+func isCall(method string) bool {
+	switch method {
+	case "initialize", "ping", "logging/setLevel":
+		return false
+	}
+	return !strings.HasPrefix(method, "notifications/")
 }
 
 // CallTool is [Session.CallTool], cancelled with the agent.
@@ -106,44 +161,37 @@ func (a *Agent) CallTool(ctx context.Context, req *mcp.CallToolRequest) (gym.Too
 	return a.Session.CallTool(ctx, req, 0)
 }
 
-// take puts the agent in its place and ends the one that had it.
+// take puts the agent in its place and ends the one that had it. An agent that has left, or whose session is closing,
+// gets an error instead.
 func (a *Agent) take() error {
 	s := a.Session
 	s.mu.Lock()
-	if s.state != open {
+	a.mu.Lock()
+	if s.state != open || a.ended {
+		a.mu.Unlock()
 		s.mu.Unlock()
 		return errClosed()
 	}
+	a.taken = true
+	a.mu.Unlock()
 	old := s.agent
 	s.agent = a
-	if old == nil || old == a {
-		s.mu.Unlock()
-		return nil
-	}
-	s.agents.Add(1)
 	s.mu.Unlock()
-	s.log.Info("agent replaced", "event", "agent_replaced")
-	old.stop()
-	go func() { // the newcomer doesn't wait for what its predecessor's handlers are up to
-		defer s.agents.Done()
-		old.drain()
-	}()
+	if old != nil && old != a {
+		s.log.Info("agent replaced", "event", "agent_replaced")
+		if old.stop() {
+			go old.drain() // the newcomer doesn't wait for what its predecessor's handlers are up to
+		}
+	}
 	return nil
 }
 
-// Leave ends the agent; its session stays for others.
+// Leave ends the agent and returns when that is done; its session stays for others. It is idempotent.
 func (a *Agent) Leave() {
-	s := a.Session
-	s.mu.Lock()
-	if s.agent == a {
-		s.agent = nil
+	if a.stop() {
+		a.drain()
 	}
-	if s.state == open {
-		s.agents.Add(1)
-		defer s.agents.Done()
-	}
-	s.mu.Unlock()
-	a.end()
+	<-a.left
 }
 
 // Delete is the client's own goodbye: it ends the agent, and the session too where the client's initialize opened it.
@@ -155,22 +203,20 @@ func (a *Agent) Delete(ctx context.Context) error {
 	return nil
 }
 
-// end stops the agent and drains it.
-func (a *Agent) end() {
-	a.stop()
-	a.drain()
-}
-
-// stop makes the agent unknown and cancels its calls.
-func (a *Agent) stop() {
+// stop makes the agent unknown and cancels its calls. It reports whether it was the first to do so; that one drains.
+func (a *Agent) stop() bool {
 	a.Session.m.mu.Lock()
 	delete(a.Session.m.agents, a.ID)
 	a.Session.m.mu.Unlock()
 	a.cancel()
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return false
+	}
 	a.ended = true
 	a.settle()
-	a.mu.Unlock()
+	return true
 }
 
 // drain lets the answers of a stopped agent's calls out and closes its connection. It returns when all that is done: the
@@ -184,6 +230,15 @@ func (a *Agent) drain() {
 	}
 	a.setGone()
 	a.conn.Close()
+	s := a.Session
+	s.mu.Lock()
+	delete(s.agents, a)
+	if s.agent == a {
+		s.agent = nil
+	}
+	s.mu.Unlock()
+	close(a.left)
+	s.leaving.Done()
 }
 
 // settle (mu held) closes idle when the last answer is out.
@@ -209,6 +264,12 @@ func (a *Agent) add(n int) {
 type answering struct {
 	mcp.Transport
 	a *Agent
+}
+
+// SupportsProtocolVersion is the wrapped transport's: the SDK asks the outermost.
+func (t answering) SupportsProtocolVersion(version string) bool {
+	v, ok := t.Transport.(mcp.ProtocolVersionSupporter)
+	return !ok || v.SupportsProtocolVersion(version)
 }
 
 func (t answering) Connect(ctx context.Context) (mcp.Connection, error) {

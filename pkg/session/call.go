@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -14,46 +16,90 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
-// do runs f in the session's turn and returns what it returned. limit bounds wait and run together. If the deadline, the
-// caller or the session's end comes first, do returns its error at once, and f keeps the turn until it returns.
+// run runs f in the session's turn and gives then, once, what became of it. limit bounds wait and run together.
 //
-// Exactly one of two things happens: settle is called with f's value, in the turn, and do returns it; or do returns an
-// error and settle is never called. ran tells whether f was started.
-func do[T any](s *Session, ctx context.Context, what string, limit time.Duration,
-	f func(context.Context) T, settle func(*T)) (v T, ran bool, err error) {
+// Exactly one of two things happens. Either f returns in time: settle is called with its value, in the turn, and then
+// gets it. Or the deadline, the caller or the session's end comes first: then gets the error at once, and f, if it runs,
+// keeps the turn until it returns, for nobody. ran tells whether f was started.
+//
+// f runs in the caller's goroutine, and so does then, save where a running f is given up: then's last argument tells, and
+// run returns it when f has returned. (A goroutine for each call would cost a step more than all the rest of it.)
+func run[T any](s *Session, ctx context.Context, what string, limit time.Duration,
+	f func(context.Context) T, settle func(*T), then func(v T, ran bool, err error, here bool)) (here bool) {
+	var none T
 	if err := s.enter(); err != nil {
-		return v, false, err
+		then(none, false, err, true)
+		return true
 	}
-	defer s.leave()
 	ctx, cancelCause := context.WithCancelCause(ctx)
-	defer cancelCause(nil)
-	defer context.AfterFunc(s.ctx, func() { cancelCause(context.Cause(s.ctx)) })()
+	unlink := context.AfterFunc(s.ctx, func() { cancelCause(context.Cause(s.ctx)) })
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
-	defer cancel()
-
+	finish := func(v T, ran bool, err error, here bool) {
+		cancel()
+		unlink()
+		cancelCause(nil)
+		s.leave()
+		then(v, ran, err, here)
+	}
 	if s.turn.Acquire(ctx, 1) != nil {
-		return v, false, s.interrupted(ctx, what, limit, false)
+		finish(none, false, s.interrupted(ctx, what, limit, false), true)
+		return true
 	}
 	var decided atomic.Bool
-	result := make(chan T, 1)
-	go func() {
+	patient := context.AfterFunc(ctx, func() {
+		if decided.CompareAndSwap(false, true) {
+			finish(none, true, s.interrupted(ctx, what, limit, true), false)
+		}
+	})
+	v, inTime := none, false
+	var fault error
+	func() {
 		defer s.turn.Release(1)
-		v := f(ctx)
+		v, fault = guarded(s, what, func() T { return f(ctx) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
-		if ctx.Err() == nil && decided.CompareAndSwap(false, true) {
-			settle(&v)
-			result <- v
+		if inTime = ctx.Err() == nil; inTime {
+			if here = decided.CompareAndSwap(false, true); here && fault == nil {
+				settle(&v)
+			}
 		}
 	}()
-	select {
-	case v = <-result:
-		return v, true, nil
-	case <-ctx.Done():
-		if decided.CompareAndSwap(false, true) {
-			return v, true, s.interrupted(ctx, what, limit, true)
-		}
-		return <-result, true, nil
+	if !inTime {
+		here = decided.CompareAndSwap(false, true)
 	}
+	switch {
+	case !here:
+		return false
+	case inTime:
+		patient()
+		finish(v, true, fault, true)
+	default:
+		finish(none, true, s.interrupted(ctx, what, limit, true), true)
+	}
+	return true
+}
+
+// guarded is the last guard between what a call runs and the process. Authors' functions have guards of their own below
+// it, with better words.
+func guarded[T any](s *Session, what string, f func() T) (v T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("call panicked", "event", "call_panic", "call", what, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%s panicked; the server's log has the stack", what)
+		}
+	}()
+	return f(), nil
+}
+
+// do is [run] for callers that wait: f has a goroutine of its own, so that they can be answered while it runs.
+func do[T any](s *Session, ctx context.Context, what string, limit time.Duration,
+	f func(context.Context) T, settle func(*T)) (v T, ran bool, err error) {
+	done := make(chan struct{})
+	go run(s, ctx, what, limit, f, settle, func(got T, began bool, failed error, _ bool) {
+		v, ran, err = got, began, failed
+		close(done)
+	})
+	<-done
+	return v, ran, err
 }
 
 func (s *Session) interrupted(ctx context.Context, what string, limit time.Duration, ran bool) error {
@@ -119,35 +165,62 @@ type toolCall struct {
 	episode  gym.Episode
 }
 
-func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration) (toolCall, error) {
+func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration) (c toolCall, err error) {
+	done := make(chan struct{})
+	go s.runTool(ctx, req, limit, func(got toolCall, failed error, _ bool) {
+		c, err = got, failed
+		close(done)
+	})
+	<-done
+	return c, err
+}
+
+// runTool is [run] for a tool call, with what counts as a step counted.
+func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration, then func(c toolCall, err error, here bool)) (here bool) {
 	name := req.Params.Name
-	c, ran, err := do(s, ctx, name, or(limit, s.m.opts.ToolTimeout),
+	return run(s, ctx, fmt.Sprintf("tool %.200q", name), or(limit, s.m.opts.ToolTimeout),
 		func(ctx context.Context) (c toolCall) {
 			c.answer, c.score, c.scoreErr = s.inst.CallTool(ctx, req)
 			return c
 		},
-		func(c *toolCall) { c.episode = s.count(c.score) })
-	if c.scoreErr != nil {
-		s.log.Error("scoring failed", "event", "score_error", "tool", name, "error", c.scoreErr)
-	}
-	var timeout *TimeoutError
-	switch {
-	case errors.As(err, &timeout):
-		fault := &tools.Error{Type: tools.Timeout, Tool: name, Message: "tool " + timeout.Error(), Err: timeout}
-		return toolCall{answer: gym.ToolAnswer{Tool: name, Err: fault}, episode: s.count(gym.Score{})}, nil
-	case err != nil && ran:
-		s.count(gym.Score{}) // it may have changed the world, though nobody awaits the answer
-	}
-	return c, err
+		func(c *toolCall) { c.episode = s.count(c.score) },
+		func(c toolCall, ran bool, err error, here bool) {
+			if c.scoreErr != nil {
+				s.log.Error("scoring failed", "event", "score_error", "tool", c.answer.Tool, "error", c.scoreErr)
+			}
+			var timeout *TimeoutError
+			switch {
+			case errors.As(err, &timeout):
+				fault := &tools.Error{Type: tools.Timeout, Tool: name, Message: timeout.Error(), Err: timeout}
+				c, err = toolCall{answer: gym.ToolAnswer{Tool: name, Err: fault}, episode: s.count(gym.Score{})}, nil
+			case err != nil && ran:
+				s.count(gym.Score{}) // it may have changed the world, though nobody awaits the answer
+			}
+			then(c, err, here)
+		})
 }
 
-// ListTools lists the session's tools. It is no step and waits for no turn.
+// ListTools lists the session's tools. It is no step, and waits for its turn only where the environment has a server of
+// its own, whose middleware is the author's.
 func (s *Session) ListTools(ctx context.Context) ([]*mcp.Tool, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
+	type listing struct {
+		tools []*mcp.Tool
+		err   error
 	}
-	defer s.leave()
-	return s.inst.ListTools(ctx)
+	list := func(ctx context.Context) (l listing) {
+		l.tools, l.err = s.inst.ListTools(ctx)
+		return l
+	}
+	if !s.inst.OwnServer() {
+		if err := s.enter(); err != nil {
+			return nil, err
+		}
+		defer s.leave()
+		l := list(ctx)
+		return l.tools, l.err
+	}
+	l, _, err := do(s, ctx, "tools/list", s.m.opts.ToolTimeout, list, func(*listing) {})
+	return l.tools, cmp.Or(err, l.err)
 }
 
 // Step takes one step. A tool call that failed, or timed out, is an observation. err is an *[tools.InputError] where the
@@ -156,21 +229,41 @@ func (s *Session) ListTools(ctx context.Context) ([]*mcp.Tool, error) {
 func (s *Session) Step(ctx context.Context, a gym.Action, limit time.Duration) (gym.Observation, error) {
 	switch a.Kind {
 	case gym.CallTool:
-		c, err := s.callTool(ctx, &mcp.CallToolRequest{
-			Params: &mcp.CallToolParamsRaw{Name: a.Tool, Arguments: a.Arguments},
-			Extra:  &mcp.RequestExtra{},
-		}, limit)
-		if err == nil && c.scoreErr != nil {
-			err = &ScoreError{c.scoreErr}
-		}
-		if err != nil {
-			return gym.Observation{}, err
-		}
-		return gym.Observation{Observed: c.answer.Observation(), Reward: c.episode.LastReward, Done: c.episode.Done}, nil
+		return observe(s.callTool(ctx, toolRequest(a), limit))
 	case gym.ListTools:
 		return s.stepList(ctx, limit)
 	}
 	return s.stepOwn(ctx, a, limit)
+}
+
+// StepThen is [Session.Step] in the caller's goroutine: then gets the outcome, once, and here tells whether in this
+// goroutine. It is false where the tool was given up while it runs on; StepThen returns it when the tool has returned.
+func (s *Session) StepThen(ctx context.Context, a gym.Action, limit time.Duration, then func(o gym.Observation, err error, here bool)) (here bool) {
+	if a.Kind != gym.CallTool {
+		o, err := s.Step(ctx, a, limit)
+		then(o, err, true)
+		return true
+	}
+	return s.runTool(ctx, toolRequest(a), limit, func(c toolCall, err error, here bool) {
+		o, err := observe(c, err)
+		then(o, err, here)
+	})
+}
+
+func toolRequest(a gym.Action) *mcp.CallToolRequest {
+	return &mcp.CallToolRequest{
+		Params: &mcp.CallToolParamsRaw{Name: a.Tool, Arguments: a.Arguments}, Extra: &mcp.RequestExtra{},
+	}
+}
+
+func observe(c toolCall, err error) (gym.Observation, error) {
+	switch {
+	case err != nil:
+		return gym.Observation{}, err
+	case c.scoreErr != nil:
+		return gym.Observation{}, &ScoreError{c.scoreErr}
+	}
+	return gym.Observation{Observed: c.answer.Observation(), Reward: c.episode.LastReward, Done: c.episode.Done}, nil
 }
 
 func (s *Session) stepList(ctx context.Context, limit time.Duration) (gym.Observation, error) {

@@ -14,7 +14,7 @@ const (
 	FactoryFailed                   // the environment could not be built
 	Unknown                         // no session has that id, or it is closing
 	Initializing                    // the session's environment is still being built
-	Attached                        // another socket holds the session
+	Busy                            // another gym channel has the session
 	Closed                          // the session ended while the call waited or ran
 	ShuttingDown                    // the server takes no new sessions
 )
@@ -24,7 +24,7 @@ type Error struct {
 	Code        Code
 	Message     string
 	Active, Max int    // CapacityReached
-	Factory     string // FactoryFailed: the environment's type
+	Factory     string // FactoryFailed: the environment's name
 	Err         error  // FactoryFailed: why
 }
 
@@ -42,7 +42,7 @@ func errClosed() error {
 
 // A TimeoutError is a call whose deadline passed: while it waited for its turn, or while the environment ran.
 type TimeoutError struct {
-	What  string        // what was called: reset, step, state, or the tool's name
+	What  string        // what was called: reset, step, list_tools, state, or tool "name"
 	Limit time.Duration // how long it was given
 	Ran   bool          // whether it had its turn
 }

@@ -48,7 +48,7 @@ func Example() {
 	fmt.Println(o.Done, err, s.Steps())
 	fmt.Println(s.Close(ctx, "done"), m.Active())
 	// Output:
-	// all 1 sessions are in use; try again when one has ended
+	// no free session: 1 of 1 are in use; try again when one has ended
 	// false <nil> 1
 	// <nil> 0
 }

@@ -14,13 +14,14 @@ import (
 
 // Options configure a [Manager]. The zero value gives the defaults.
 type Options struct {
-	Max          int           // how many sessions at once; 0: 1,024
-	IdleTimeout  time.Duration // how long a session without a socket may lie idle; 0: 15 minutes; negative: for ever
-	ToolTimeout  time.Duration // deadline of a tool call, step or state, its wait included; 0: 30 s
-	ResetTimeout time.Duration // deadline of a reset; 0: 5 minutes
-	Logger       *slog.Logger  // nil: discard
-	NewID        func() string // ids of sessions and agents, unguessable and unique; nil: 130 random bits
-	Seed         func() uint64 // seeds of sessions' random sources; nil: random
+	Max          int              // how many sessions at once; 0: 1,024
+	IdleTimeout  time.Duration    // how long a session without a socket may lie idle; 0: 15 minutes; negative: for ever
+	ToolTimeout  time.Duration    // deadline of a tool call, step, state or listing, its wait included; 0: 30 s
+	ResetTimeout time.Duration    // deadline of a reset, and of building an environment; 0: 5 minutes
+	Logger       *slog.Logger     // nil: discard
+	NewID        func() string    // ids of sessions and agents, unguessable and unique; nil: 130 random bits
+	Now          func() time.Time // the clock that environments see; nil: time.Now
+	Seed         func() uint64    // seeds of sessions' random sources; nil: random
 }
 
 // Defaults of [Options].
@@ -79,23 +80,28 @@ func (m *Manager) Class() *gym.Class { return m.class }
 type Origin int
 
 const (
-	BySocket     Origin = iota // ends with the socket that opened it
+	ByGymSocket  Origin = iota // opened by /ws: ends with that socket, which holds it
+	ByMCPSocket                // opened by a WebSocket on /mcp: ends with that socket
 	ByCreate                   // openenv/session/create: ends when closed, or idle
 	ByInitialize               // an MCP client's initialize: ends when that client deletes it, or idle
 	Temporary                  // serves one call and is never found by id
 )
 
 // Open opens a session. It reserves a slot, builds the environment outside of any lock, and gives the slot back if that
-// fails. The error is an *[Error]. A BySocket session counts as held by its socket until [Session.Detach].
+// fails. ctx ends the building, and what was built for a caller who has gone is closed. The error is an *[Error], or the
+// cause of ctx. A session that a socket opened is the socket's until [Session.Release].
 func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 	s, err := m.reserve(origin)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	inst, err := m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed})
+	inst, err := m.build(ctx, s)
 	if err != nil {
-		s.release()
+		s.free()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		s.log.Warn("environment could not be built", "event", "factory_error", "error", err)
 		return nil, &Error{
 			Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, err),
@@ -106,8 +112,20 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 		s.Close(context.WithoutCancel(ctx), "shutdown")
 		return nil, errStopping()
 	}
+	if ctx.Err() != nil {
+		s.Close(context.WithoutCancel(ctx), "its opener has gone")
+		return nil, context.Cause(ctx)
+	}
 	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "build", time.Since(start).Round(time.Microsecond))
 	return s, nil
+}
+
+// build builds the environment, until the caller goes, the time is up, or the server stops.
+func (m *Manager) build(ctx context.Context, s *Session) (*gym.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	return m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
 }
 
 func errStopping() error {
@@ -121,9 +139,10 @@ func (m *Manager) reserve(origin Origin) (*Session, error) {
 	case m.stopping:
 		return nil, errStopping()
 	case len(m.sessions) >= m.opts.Max:
+		m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "active", len(m.sessions), "max", m.opts.Max, "origin", origin.String())
 		return nil, &Error{
 			Code: CapacityReached, Active: len(m.sessions), Max: m.opts.Max,
-			Message: fmt.Sprintf("all %d sessions are in use; try again when one has ended", m.opts.Max),
+			Message: fmt.Sprintf("no free session: %d of %d are in use; try again when one has ended", len(m.sessions), m.opts.Max),
 		}
 	}
 	s := newSession(m, m.opts.NewID(), origin)
@@ -148,27 +167,36 @@ func (m *Manager) Get(id string) (*Session, error) {
 	return s, s.usable()
 }
 
-// Attach finds a session for a socket that will hold it until [Session.Detach]. The error is an *[Error] with code
-// Unknown, Initializing or Attached.
-func (m *Manager) Attach(id string) (*Session, error) {
+// Attach finds a session for a gym channel, which will hold it until [Session.Release]. A session that another one holds
+// is waited for, up to 5 seconds. The error is an *[Error] with code Unknown, Initializing or Busy, or the cause of ctx.
+func (m *Manager) Attach(ctx context.Context, id string) (*Session, error) {
 	s, err := m.Get(id)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.attach()
+	return s, s.attach(ctx)
 }
 
-// Close ends the session with that id. While a socket holds it, it only asks: the session ends when the socket lets go,
-// and closing is true.
+// Join finds a session for a socket that will use it, beside others, until [Session.Release]. Errors are those of Get.
+func (m *Manager) Join(id string) (*Session, error) {
+	s, err := m.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.join()
+}
+
+// Close ends the session with that id. While a socket owns or holds it, it only asks: the session ends when the socket
+// lets go, and closing is true. The error is an *[Error], what the environment's Close returned, or ctx's.
 func (m *Manager) Close(ctx context.Context, id string) (closing bool, err error) {
 	s, err := m.Get(id)
 	if err != nil {
 		return false, err
 	}
-	if s.closeOnDetach() {
+	if s.closeUnlessHeld("closed by a client") {
 		return true, nil
 	}
-	return false, s.Close(ctx, "closed by a client")
+	return false, s.wait(ctx)
 }
 
 // Active counts the slots that are taken.
@@ -177,9 +205,6 @@ func (m *Manager) Active() int {
 	defer m.mu.Unlock()
 	return len(m.sessions)
 }
-
-// Max is how many sessions there may be at once.
-func (m *Manager) Max() int { return m.opts.Max }
 
 // Shutdown refuses new sessions, closes the live ones and waits for their teardown as long as ctx allows. It is
 // idempotent.
@@ -192,6 +217,7 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	}
 	m.mu.Unlock()
 	for _, s := range live {
+		s.mu.Lock()
 		s.begin("shutdown")
 	}
 	done := make(chan struct{})
@@ -210,5 +236,5 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 }
 
 func (o Origin) String() string {
-	return [...]string{"socket", "create", "initialize", "temporary"}[o]
+	return [...]string{"ws", "mcp socket", "create", "initialize", "temporary"}[o]
 }

@@ -24,26 +24,30 @@ type Session struct {
 	// turn is held by the one call that is running on the environment value. Waiters are served in order of arrival.
 	turn *semaphore.Weighted
 
-	// ctx ends when the session begins to close, and with it every call. Its cause is an *Error.
+	// ctx ends when the session begins to close, and with it every call and the building of the environment. Its cause is
+	// an *Error.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the teardown is over and the slot is free
 
 	mu       sync.Mutex // guards what follows
 	state    state
-	held     bool // a socket holds the session: it is not idle and no other socket may have it
-	closeDue bool // close when the socket lets go
-	ending   bool // the teardown has begun
-	calls    int  // waiting or running
+	ending   bool          // the teardown has begun
+	sockets  int           // sockets that use the session: it is not idle while there are any
+	owned    bool          // the socket that opened the session is there
+	held     bool          // a gym channel has the session; there is one at most
+	released chan struct{} // while held: closed when it is not any more
+	closeDue bool          // close when neither owned nor held
+	calls    int           // waiting or running
 	last     time.Time
 	steps    int // answered, since the session began; no reset sets it back
 	idle     *time.Timer
 	agent    *Agent // the MCP client that has initialised, if any
+	agents   map[*Agent]bool
 	closeErr error
 
-	// agents are the connections of agents that are ending. Add under mu and only while open, so that the teardown can
-	// wait.
-	agents sync.WaitGroup
+	// leaving counts the agents that are ending. Add under mu, and only while they are in agents.
+	leaving sync.WaitGroup
 }
 
 type state int
@@ -51,14 +55,20 @@ type state int
 const (
 	building state = iota
 	open
-	closing // from the first Close on; closed when done is
+	closing // from the first Close on; over when done is closed
 )
 
 func newSession(m *Manager, id string, origin Origin) *Session {
 	now := time.Now()
 	s := &Session{
 		ID: id, Created: now, m: m, origin: origin, log: m.opts.Logger.With("session", id),
-		turn: semaphore.NewWeighted(1), done: make(chan struct{}), last: now, held: origin == BySocket,
+		turn: semaphore.NewWeighted(1), done: make(chan struct{}), last: now, agents: map[*Agent]bool{},
+	}
+	if origin == ByGymSocket || origin == ByMCPSocket {
+		s.owned, s.sockets = true, 1
+	}
+	if origin == ByGymSocket {
+		s.hold()
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
@@ -80,6 +90,10 @@ func (s *Session) ready(inst *gym.Instance) bool {
 func (s *Session) usable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.usableLocked()
+}
+
+func (s *Session) usableLocked() error {
 	switch s.state {
 	case building:
 		return &Error{Code: Initializing, Message: "session " + s.ID + " is still initializing; retry shortly"}
@@ -111,30 +125,77 @@ func (s *Session) Context() context.Context { return s.ctx }
 
 // ---- sockets ----
 
-func (s *Session) attach() error {
+// attachWait is how long a gym channel waits for the one before it to go: a client that reconnects may be faster than the
+// server's notice of its loss.
+const attachWait = 5 * time.Second
+
+// attach gives the session to a gym channel. It waits for another one to go, but not for long.
+func (s *Session) attach(ctx context.Context) error {
+	timer := time.NewTimer(attachWait)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		err, released := s.usableLocked(), s.released
+		if err == nil && !s.held {
+			s.hold()
+			s.sockets++
+			s.last = time.Now()
+		}
+		s.mu.Unlock()
+		if err != nil || released == nil {
+			return err
+		}
+		select {
+		case <-released:
+		case <-s.done:
+		case <-timer.C:
+			return &Error{Code: Busy, Message: "session " + s.ID + " already has an attached WebSocket"}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// hold (mu held, or not shared yet) marks the session as held by a gym channel.
+func (s *Session) hold() {
+	s.held, s.released = true, make(chan struct{})
+}
+
+func (s *Session) join() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.state != open:
-		return errUnknown(s.ID)
-	case s.held:
-		return &Error{Code: Attached, Message: "session " + s.ID + " already has an attached WebSocket"}
+	if err := s.usableLocked(); err != nil {
+		return err
 	}
-	s.held = true
-	s.last = time.Now()
+	s.sockets++
 	return nil
 }
 
-// Detach is called when the socket that holds the session has gone. It ends the session if the socket owned it, or if a
-// close was asked for meanwhile, and waits for that as long as ctx allows.
-func (s *Session) Detach(ctx context.Context) error {
+// A Hold is what a socket has of its session.
+type Hold int
+
+const (
+	Owner    Hold = iota // it opened the session, which ends with it
+	Attached             // it is the session's gym channel
+	Joined               // it uses the session beside others
+)
+
+// Release is called when a socket has gone, with what it had of the session. It ends the session if the socket owned it,
+// or if a close was asked for meanwhile, and waits for that as long as ctx allows.
+func (s *Session) Release(ctx context.Context, h Hold) error {
 	s.mu.Lock()
-	s.held = false
 	s.last = time.Now()
-	end := s.origin == BySocket || s.closeDue
-	if !end {
-		s.armIdle()
+	s.sockets--
+	if h == Owner {
+		s.owned, s.closeDue = false, true
 	}
+	if s.held && (h == Attached || h == Owner && s.origin == ByGymSocket) {
+		s.held = false
+		close(s.released)
+		s.released = nil
+	}
+	end := s.closeDue && !s.held && !s.owned || h == Owner
+	s.armIdle()
 	s.mu.Unlock()
 	if end {
 		return s.Close(ctx, "its socket has gone")
@@ -142,21 +203,24 @@ func (s *Session) Detach(ctx context.Context) error {
 	return nil
 }
 
-// closeOnDetach notes that the session is to end when its socket lets go. It reports whether a socket holds it.
-func (s *Session) closeOnDetach() bool {
+// closeUnlessHeld begins the end of the session; where a socket owns or holds it, it only notes that the session is to
+// end when the socket lets go, and returns true.
+func (s *Session) closeUnlessHeld(reason string) (later bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held {
+	if later = s.held || s.owned; later {
 		s.closeDue = true
+		s.mu.Unlock()
+		return true
 	}
-	return s.held
+	s.begin(reason)
+	return false
 }
 
 // ---- idleness ----
 
 // armIdle (mu held) starts the idle timer, unless it runs or the session cannot go idle.
 func (s *Session) armIdle() {
-	if s.m.opts.IdleTimeout < 0 || s.held || s.origin == Temporary || s.state != open || s.idle != nil {
+	if s.m.opts.IdleTimeout < 0 || s.sockets > 0 || s.origin == Temporary || s.state != open || s.idle != nil {
 		return
 	}
 	s.idle = time.AfterFunc(s.m.opts.IdleTimeout-time.Since(s.last), s.reap)
@@ -167,19 +231,14 @@ func (s *Session) armIdle() {
 func (s *Session) reap() {
 	s.mu.Lock()
 	s.idle = nil
-	if s.state != open || s.held {
-		s.mu.Unlock()
-		return
-	}
 	if s.calls > 0 {
 		s.last = time.Now()
 	}
-	if time.Since(s.last) < s.m.opts.IdleTimeout {
+	if s.state != open || s.sockets > 0 || time.Since(s.last) < s.m.opts.IdleTimeout {
 		s.armIdle()
 		s.mu.Unlock()
 		return
 	}
-	s.mu.Unlock()
 	s.begin("idle")
 }
 
@@ -193,10 +252,15 @@ func (s *Session) Touch() {
 // ---- end ----
 
 // Close ends the session and waits for its teardown as long as ctx allows: calls are cancelled, the running one is
-// waited for, the agent's connection and the environment are closed, and last the slot is freed. It is idempotent; the
+// waited for, its agents' connections and the environment are closed, and last the slot is freed. It is idempotent; the
 // error is what the environment's Close returned, or ctx's.
 func (s *Session) Close(ctx context.Context, reason string) error {
+	s.mu.Lock()
 	s.begin(reason)
+	return s.wait(ctx)
+}
+
+func (s *Session) wait(ctx context.Context) error {
 	select {
 	case <-s.done:
 		s.mu.Lock()
@@ -207,31 +271,34 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 	}
 }
 
-// begin starts the teardown, once. While the environment is being built it only marks the session; the builder finds out.
+// begin (mu held, which it releases) starts the teardown, once, so that whoever decides to end the session and ends it
+// does both under one lock. While the environment is being built it only cancels that; the builder finds out.
 func (s *Session) begin(reason string) {
-	s.mu.Lock()
 	s.state = closing
-	if s.inst == nil || s.ending {
-		s.mu.Unlock()
-		return
-	}
-	s.ending = true
+	start := s.inst != nil && !s.ending
+	s.ending = s.ending || start
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	agent := s.agent
-	s.agent = nil
 	s.mu.Unlock()
 	s.cancel(errClosed())
-	go s.teardown(agent, reason)
+	if start {
+		go s.teardown(reason)
+	}
 }
 
 // teardown ends when the last call has returned; done is closed last.
-func (s *Session) teardown(agent *Agent, reason string) {
-	if agent != nil {
-		agent.end()
+func (s *Session) teardown(reason string) {
+	s.mu.Lock()
+	var agents []*Agent
+	for a := range s.agents {
+		agents = append(agents, a)
 	}
-	s.agents.Wait()
+	s.mu.Unlock()
+	for _, a := range agents {
+		a.Leave()
+	}
+	s.leaving.Wait()
 	// Every waiter's context has ended, so the turn comes when the running call has returned.
 	_ = s.turn.Acquire(context.Background(), 1)
 	err := s.inst.Close()
@@ -242,13 +309,13 @@ func (s *Session) teardown(agent *Agent, reason string) {
 	s.closeErr = err
 	steps := s.steps
 	s.mu.Unlock()
-	s.log.Info("session closed", "event", "session_close", "reason", reason, "steps", steps,
+	s.log.Info("session closed", "event", "session_close", "reason", reason, "total_steps", steps,
 		"age", time.Since(s.Created).Round(time.Millisecond))
-	s.release()
+	s.free()
 }
 
-// release frees the slot: the last act of a session's life, built or not.
-func (s *Session) release() {
+// free frees the slot: the last act of a session's life, built or not.
+func (s *Session) free() {
 	s.m.remove(s)
 	s.cancel(errClosed())
 	close(s.done)

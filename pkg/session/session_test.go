@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	opened, closed atomic.Int64
 	fail           func(n int64) error // of New, by its count
+	building       context.Context     // New's, while fail runs
 }
 
 type value struct {
@@ -63,6 +64,7 @@ func (w *world) env() gym.Environment[*value] {
 		New: func(ctx context.Context, s *gym.Session) (*value, error) {
 			n := w.opened.Add(1)
 			if w.fail != nil {
+				w.building = ctx
 				if err := w.fail(n); err != nil {
 					return nil, err
 				}
@@ -323,9 +325,9 @@ func TestIdleSessionsEnd(t *testing.T) {
 		if d := time.Since(start); d != 210*time.Second {
 			t.Errorf("the session ended after %v; want a minute after its last call ended at 150s", d)
 		}
-		held := m.mustOpen(t, BySocket)
+		held := m.mustOpen(t, ByGymSocket)
 		attached := m.mustOpen(t, ByCreate)
-		if _, err := m.Attach(attached.ID); err != nil {
+		if _, err := m.Attach(t.Context(), attached.ID); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -334,12 +336,12 @@ func TestIdleSessionsEnd(t *testing.T) {
 			t.Fatalf("%d sessions, want the two that sockets hold", m.Active())
 		}
 		start = time.Now()
-		attached.Detach(t.Context())
+		attached.Release(t.Context(), Attached)
 		<-attached.done
 		if d := time.Since(start); d != time.Minute {
 			t.Errorf("the detached session ended after %v, want after a minute", d)
 		}
-		held.Detach(t.Context())
+		held.Release(t.Context(), Owner)
 		if m.Active() != 0 {
 			t.Error("a session outlives the socket that owns it")
 		}
@@ -361,7 +363,7 @@ func TestNeverIdle(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	w := &world{}
 	m := w.manager(t, Options{Max: 2})
-	a, b := m.mustOpen(t, ByCreate), m.mustOpen(t, BySocket)
+	a, b := m.mustOpen(t, ByCreate), m.mustOpen(t, ByGymSocket)
 	_, err := m.Open(t.Context(), ByCreate)
 	var e *Error
 	if !errors.As(err, &e) || e.Code != CapacityReached || e.Active != 2 || e.Max != 2 {
@@ -371,9 +373,86 @@ func TestCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.mustOpen(t, Temporary)
-	if _, err := m.Attach(b.ID); codeOf(err) != Attached {
-		t.Errorf("a second socket: %v", err)
-	}
+	_ = b
+}
+
+func TestAttachWaitsForTheSocketBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		m := w.manager(t, Options{})
+		s := m.mustOpen(t, ByCreate)
+		if _, err := m.Attach(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if _, err := m.Attach(t.Context(), s.ID); codeOf(err) != Busy || time.Since(start) != 5*time.Second {
+			t.Errorf("got %v after %v, want a refusal after 5s", err, time.Since(start))
+		}
+		start = time.Now()
+		time.AfterFunc(3*time.Second, func() { s.Release(context.Background(), Attached) })
+		if _, err := m.Attach(t.Context(), s.ID); err != nil || time.Since(start) != 3*time.Second {
+			t.Errorf("got %v after %v, want the session when it is let go", err, time.Since(start))
+		}
+		gone := errors.New("gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(gone) })
+		if _, err := m.Attach(ctx, s.ID); !errors.Is(err, gone) {
+			t.Errorf("got %v", err)
+		}
+		time.AfterFunc(time.Second, func() { s.Close(context.Background(), "test") })
+		if _, err := m.Attach(t.Context(), s.ID); codeOf(err) != Unknown {
+			t.Errorf("a session that closes meanwhile: %v", err)
+		}
+		own := m.mustOpen(t, ByMCPSocket)
+		if _, err := m.Attach(t.Context(), own.ID); err != nil {
+			t.Errorf("a session that a socket on /mcp owns has room for a gym channel: %v", err)
+		}
+		if closing, err := m.Close(t.Context(), own.ID); !closing || err != nil {
+			t.Errorf("got %v, %v", closing, err)
+		}
+		own.Release(t.Context(), Owner)
+		if m.Active() != 0 {
+			t.Error("the session outlives the socket that owns it")
+		}
+	})
+}
+
+func TestOpenerWhoGoesLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("gone")
+		for _, heeds := range []bool{true, false} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			w := &world{}
+			w.fail = func(int64) error {
+				if heeds {
+					<-w.building.Done()
+					return w.building.Err()
+				}
+				time.Sleep(10 * time.Second)
+				return nil
+			}
+			m := w.manager(t, Options{})
+			time.AfterFunc(time.Second, func() { cancel(gone) })
+			if _, err := m.Open(ctx, ByCreate); !errors.Is(err, gone) {
+				t.Errorf("got %v", err)
+			}
+			if m.Active() != 0 || !heeds && w.closed.Load() != 1 {
+				t.Errorf("%d slots taken, %d values closed", m.Active(), w.closed.Load())
+			}
+		}
+	})
+}
+
+func TestBuildingHasADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		w.fail = func(int64) error { <-w.building.Done(); return w.building.Err() }
+		m := w.manager(t, Options{})
+		start := time.Now()
+		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != FactoryFailed || time.Since(start) != DefaultResetTimeout {
+			t.Errorf("got %v after %v", err, time.Since(start))
+		}
+	})
 }
 
 func TestTemporarySessionsAreNotFound(t *testing.T) {
@@ -431,7 +510,8 @@ func TestSlowFactory(t *testing.T) {
 		if time.Since(start) != 0 {
 			t.Errorf("another session waited %v for a slow factory", time.Since(start))
 		}
-		for _, f := range []func(string) (*Session, error){m.Get, m.Attach} {
+		attach := func(id string) (*Session, error) { return m.Attach(t.Context(), id) }
+		for _, f := range []func(string) (*Session, error){m.Get, attach, m.Join} {
 			if _, err := f("id1"); codeOf(err) != Initializing {
 				t.Errorf("a session that is being built: %v", err)
 			}
@@ -474,7 +554,7 @@ func TestCloseWaitsForTheSocket(t *testing.T) {
 	w := &world{}
 	m := w.manager(t, Options{})
 	s := m.mustOpen(t, ByCreate)
-	if _, err := m.Attach(s.ID); err != nil {
+	if _, err := m.Attach(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
 	if closing, err := m.Close(t.Context(), s.ID); !closing || err != nil {
@@ -483,7 +563,7 @@ func TestCloseWaitsForTheSocket(t *testing.T) {
 	if a, err := call(t.Context(), s, `{}`); err != nil || a.Err != nil {
 		t.Errorf("the session must serve until its socket goes: %v, %v", a.Err, err)
 	}
-	if err := s.Detach(t.Context()); err != nil {
+	if err := s.Release(t.Context(), Attached); err != nil {
 		t.Fatal(err)
 	}
 	if m.Active() != 0 {
