@@ -2,7 +2,7 @@
 // outcome as that door must.
 //
 //	/ws      the gym channel of OpenEnv's clients: reset, step, state, mcp and close frames (ws.go, frames.go)
-//	/mcp     one path, three dialects: JSON-RPC without a handshake, over POST (rpc.go) or a WebSocket (mcpws.go), and MCP
+//	/mcp     one path, three dialects: JSON-RPC without a handshake, over POST (rpc.go) or a WebSocket (mcp.go), and MCP
 //	         Streamable HTTP for clients that initialise (streamable.go)
 //	/reset, /step, /state   the same as single HTTP requests, in simulation mode (http.go)
 //	/health, /metadata, /schema, /openapi.json, /docs   what the server says about itself

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
@@ -34,6 +36,37 @@ type frame struct {
 	Data any    `json:"data"`
 }
 
+// frameSize is what most frames fit in.
+const frameSize = 512
+
+// AppendJSON writes the frame.
+func (f frame) AppendJSON(b []byte) (_ []byte, err error) {
+	b = append(b, `{"type":"`...)
+	b = append(b, f.Type...)
+	b = append(b, `","data":`...)
+	b, err = strictjson.Append(b, f.Data)
+	return append(b, '}'), err
+}
+
+// AppendJSON writes the data without reflection: it goes out at every step.
+func (d observationData) AppendJSON(b []byte) (_ []byte, err error) {
+	b = append(b, `{"observation":`...)
+	if b, err = strictjson.Append(b, d.Observation); err != nil {
+		return b, err
+	}
+	b = append(b, `,"reward":`...)
+	if b, err = d.Reward.AppendJSON(b); err != nil {
+		return b, err
+	}
+	b = append(b, `,"done":`...)
+	b = strconv.AppendBool(b, d.Done)
+	if len(d.Metadata) > 0 {
+		b = append(b, `,"metadata":`...)
+		b = append(b, d.Metadata...)
+	}
+	return append(b, '}'), nil
+}
+
 // errorData is the data of an error frame.
 type errorData struct {
 	Message string             `json:"message"`
@@ -58,13 +91,14 @@ func newObservationData(o gym.Observation) observationData {
 
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	s.serveSocket(w, r, func(k *socket) {
+		k.origin, k.hold = session.ByGymSocket, session.Attached
 		k.answer, k.refuse = k.answerFrame, func(err error) []byte { return encodeFrame(frameError(err)) }
 	})
 }
 
 // encodeFrame never fails: what cannot be written becomes an error frame.
 func encodeFrame(f frame) []byte {
-	b, err := strictjson.Marshal(f)
+	b, err := f.AppendJSON(make([]byte, 0, frameSize))
 	if err == nil {
 		return b
 	}
@@ -110,19 +144,38 @@ type frameRefused struct{ code, message string }
 func (e *frameRefused) Error() string { return e.message }
 
 // answerFrame answers one text message of the gym channel.
-func (k *socket) answerFrame(ctx context.Context, text []byte) (reply []byte, last bool) {
+func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) (here bool) {
 	typ, data, err := k.s.parseFrame(text)
+	switch {
+	case err != nil:
+		reply(encodeFrame(frameError(err)), false, true)
+	case typ == "close":
+		reply(nil, true, true)
+	case typ == "step" && k.s.simulation():
+		return k.step(ctx, data, reply)
+	default:
+		reply(encodeOutcome(k.serveFrame(ctx, typ, data)), false, true)
+	}
+	return true
+}
+
+func encodeOutcome(f frame, err error) []byte {
 	if err != nil {
-		return encodeFrame(frameError(err)), false
+		f = frameError(err)
 	}
-	if typ == "close" {
-		return nil, true
-	}
-	out, err := k.serveFrame(ctx, typ, data)
+	return encodeFrame(f)
+}
+
+func (k *socket) step(ctx context.Context, data strictjson.Raw, reply replyFunc) (here bool) {
+	a, err := k.s.class.ParseAction(data)
 	if err != nil {
-		out = frameError(err)
+		reply(encodeFrame(frameError(err)), false, true)
+		return true
 	}
-	return encodeFrame(out), false
+	return k.session.StepThen(ctx, a, 0, func(o gym.Observation, err error, here bool) {
+		text := k.contained(func() []byte { return encodeOutcome(frame{"observation", newObservationData(o)}, err) })
+		reply(text, false, here)
+	})
 }
 
 func (k *socket) serveFrame(ctx context.Context, typ string, data strictjson.Raw) (frame, error) {
@@ -136,13 +189,6 @@ func (k *socket) serveFrame(ctx context.Context, typ string, data strictjson.Raw
 			return frame{}, err
 		}
 		o, err := k.session.Reset(ctx, p)
-		return frame{"observation", newObservationData(o)}, err
-	case "step":
-		a, err := k.s.class.ParseAction(data)
-		if err != nil {
-			return frame{}, err
-		}
-		o, err := k.session.Step(ctx, a, 0)
 		return frame{"observation", newObservationData(o)}, err
 	case "state":
 		state, err := k.session.State(ctx)
@@ -174,6 +220,9 @@ func (s *Server) parseFrame(text []byte) (typ string, data strictjson.Raw, err e
 	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
 		return "", nil, err
 	}
+	if typ, data, ok := plainFrame(text); ok {
+		return typ, data, nil
+	}
 	var f struct {
 		Type strictjson.Raw `json:"type"`
 		Data strictjson.Raw `json:"data"`
@@ -191,11 +240,11 @@ func (s *Server) parseFrame(text []byte) (typ string, data strictjson.Raw, err e
 	rule, ok := frameTypes[typ]
 	switch {
 	case !ok || !isString:
-		shown := f.Type
-		if shown == nil {
-			shown = strictjson.Raw("none")
+		what := "the message has no type"
+		if f.Type != nil {
+			what = fmt.Sprintf("unknown message type %.100s", f.Type)
 		}
-		return "", nil, &frameRefused{codeUnknownType, fmt.Sprintf("unknown message type %.100s; want reset, step, state, mcp or close", shown)}
+		return "", nil, &frameRefused{codeUnknownType, what + "; want reset, step, state, mcp or close"}
 	case known != nil:
 		return "", nil, extraKeys(text, "type", "data")
 	case f.Data == nil && rule == requiredData:
@@ -208,6 +257,33 @@ func (s *Server) parseFrame(text []byte) (typ string, data strictjson.Raw, err e
 	return typ, f.Data, nil
 }
 
+// plainFrame takes a frame with data that is fine at a glance.
+func plainFrame(text []byte) (typ string, data strictjson.Raw, ok bool) {
+	m, ok := strictjson.MembersOf(text)
+	for ok {
+		name, value, more := m.Next()
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "type":
+			switch string(value) {
+			case `"step"`:
+				typ = "step"
+			case `"mcp"`:
+				typ = "mcp"
+			default:
+				ok = false
+			}
+		case "data":
+			data = value
+		default:
+			ok = false
+		}
+	}
+	return typ, data, ok && typ != "" && data.Kind() == '{'
+}
+
 // extraKeys names the members of a checked object that are not known.
 func extraKeys(object []byte, known ...string) error {
 	var members map[string]strictjson.Raw
@@ -217,7 +293,7 @@ func extraKeys(object []byte, known ...string) error {
 	e := &tools.InputError{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) && len(e.Fields) < tools.MaxFieldErrors {
-			e.Fields = append(e.Fields, fieldError([]any{name}, "extra_forbidden", "unknown field", members[name]))
+			e.Fields = append(e.Fields, fieldError([]any{shorten(name)}, "extra_forbidden", "unknown field", members[name]))
 		}
 	}
 	return e
@@ -227,8 +303,15 @@ func invalid(loc []any, typ, msg string, input []byte) error {
 	return &tools.InputError{Fields: []tools.FieldError{fieldError(loc, typ, msg, input)}}
 }
 
-// maxShownInput bounds the input that an error repeats.
+// maxShownInput bounds what an error repeats of its input, in bytes.
 const maxShownInput = 200
+
+func shorten(name string) string {
+	if len(name) <= maxShownInput {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxShownInput], "") + "…"
+}
 
 func fieldError(loc []any, typ, msg string, input []byte) tools.FieldError {
 	if loc == nil {

@@ -3,6 +3,7 @@ package transport
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -181,7 +182,7 @@ func httpError(w http.ResponseWriter, err error) {
 	case errors.As(err, &input):
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": input.Fields})
 	case errors.As(err, &tooLarge):
-		writeDetail(w, http.StatusRequestEntityTooLarge, err.Error())
+		writeDetail(w, http.StatusRequestEntityTooLarge, tooLong(tooLarge))
 	case errors.As(err, &timeout):
 		writeDetail(w, http.StatusGatewayTimeout, err.Error())
 	case errors.As(err, &se):
@@ -193,6 +194,10 @@ func httpError(w http.ResponseWriter, err error) {
 	default:
 		writeDetail(w, http.StatusInternalServerError, err.Error())
 	}
+}
+
+func tooLong(e *http.MaxBytesError) string {
+	return fmt.Sprintf("the body is longer than %d bytes, the most that this server takes", e.Limit)
 }
 
 func writeDetail(w http.ResponseWriter, status int, message string) {

@@ -60,7 +60,9 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 		return usage(stderr, listenError(c.addr, err))
 	}
 	greet(stdout, srv, ln.Addr())
-	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "addr", ln.Addr().String(), "mode", c.options.Mode)
+	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
+		"addr", ln.Addr().String(), "mode", c.options.Mode, "max_sessions", c.options.Sessions.Max,
+		"session_timeout", max(c.options.Sessions.IdleTimeout, 0), "tool_timeout", c.options.Sessions.ToolTimeout)
 	if err := srv.Serve(ctx, ln, stopGrace); err != nil {
 		fmt.Fprintln(stderr, "error:", err)
 		return exitFailed
@@ -78,6 +80,9 @@ func usage(stderr io.Writer, err error) int {
 func listenError(addr string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("address %s is in use; choose another with -addr, or -addr %s:0 for any free port", addr, hostOf(addr))
+	}
+	if _, _, split := net.SplitHostPort(addr); split != nil {
+		return fmt.Errorf("-addr %s: want host:port, such as 127.0.0.1:8000 or :8000", addr)
 	}
 	return fmt.Errorf("cannot listen on %s: %w", addr, err)
 }
@@ -108,11 +113,12 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
 	hosts := fs.String("allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
 	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fs.SetOutput(stdout)
-			fmt.Fprintln(stdout, "Flags (each is also a variable: -max-sessions is OPENENV_MAX_SESSIONS):")
-			fs.PrintDefaults()
+		if !errors.Is(err, flag.ErrHelp) {
+			return c, fmt.Errorf("%w (see -help)", err)
 		}
+		fs.SetOutput(stdout)
+		fmt.Fprintln(stdout, "Flags (each is also a variable: -max-sessions is OPENENV_MAX_SESSIONS):")
+		fs.PrintDefaults()
 		return c, err
 	}
 	if fs.NArg() > 0 {
@@ -165,23 +171,31 @@ func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 
 // greet prints where the server listens and lines to paste.
 func greet(w io.Writer, s *Server, addr net.Addr) {
-	base := addr.String()
+	base, everyone := addr.String(), false
 	if host, port, err := net.SplitHostPort(base); err == nil {
 		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-			base = net.JoinHostPort("127.0.0.1", port)
+			base, everyone = net.JoinHostPort("127.0.0.1", port), true
 		}
 	}
-	fmt.Fprintf(w, `%s is listening on http://%s (%s mode)
-
-  trainers   ws://%[2]s/ws
-  agents     http://%[2]s/mcp
+	name := s.class.Metadata.Name
+	fmt.Fprintf(w, "%s is listening on http://%s (%s mode)\n", name, base, s.opts.Mode)
+	if everyone {
+		fmt.Fprintf(w, "It listens on all interfaces, and whoever reaches it may use it.\n")
+	}
+	try := "env.list_tools()"
+	fmt.Fprintln(w)
+	if s.simulation() {
+		fmt.Fprintf(w, "  trainers   ws://%s/ws\n", base)
+		try = "env.reset(), env.list_tools()"
+	}
+	fmt.Fprintf(w, `  agents     http://%[2]s/mcp
   about it   http://%[2]s/docs
 
 Try it:
   curl -s http://%[2]s/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
   python3 -c 'from openenv.core.mcp_client import MCPToolClient as C
-with C("http://%[2]s").sync() as env: print(env.reset(), env.list_tools())'
+with C("http://%[2]s").sync() as env: print(%[3]s)'
 MCP client configuration:
   {"mcpServers": {"%[1]s": {"type": "http", "url": "http://%[2]s/mcp"}}}
-`, s.class.Metadata.Name, base, s.opts.Mode)
+`, name, base, try)
 }

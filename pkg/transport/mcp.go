@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,20 +25,13 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 		s.serveMCPSocket(w, r)
 		return
 	}
-	version := r.Header.Get("Mcp-Protocol-Version")
-	if version != "" && version < stateless {
-		ctx, ok := s.versions[version]
-		if !ok {
-			writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcServer, Message: "unsupported MCP-Protocol-Version", Data: map[string]any{"supported": statefulVersions}})
-			return
-		}
-		r = r.WithContext(withVersion{r.Context(), ctx})
-	}
 	switch r.Method {
 	case http.MethodPost:
-		s.postMCP(w, r, version)
+		s.postMCP(w, r)
 	case http.MethodGet, http.MethodDelete:
-		s.streamMCP(w, r)
+		if r, ok := s.versioned(w, r, nullID); ok {
+			s.streamMCP(w, r)
+		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		writeRPC(w, http.StatusMethodNotAllowed, nullID, &rpcError{Code: rpcInvalidRequest, Message: "use POST, GET or DELETE"})
@@ -44,21 +40,41 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveMCPSocket(w http.ResponseWriter, r *http.Request) {
 	s.serveSocket(w, r, func(k *socket) {
-		k.joins = true
+		k.origin, k.hold = session.ByMCPSocket, session.Joined
 		k.refuse = func(err error) []byte { return encodeRPC(nullID, nil, err) }
-		k.answer = func(ctx context.Context, text []byte) ([]byte, bool) { return s.rpc(ctx, text, k.session), false }
+		k.answer = func(ctx context.Context, text []byte, reply replyFunc) bool {
+			reply(s.rpc(ctx, text, k.session), false, true)
+			return true
+		}
 	})
 }
 
-func (s *Server) postMCP(w http.ResponseWriter, r *http.Request, version string) {
+// versioned gives a request the context of the protocol version that its header names. A version that is not served is
+// answered.
+func (s *Server) versioned(w http.ResponseWriter, r *http.Request, id strictjson.Raw) (*http.Request, bool) {
+	version := r.Header.Get("Mcp-Protocol-Version")
+	if version == "" || version >= stateless {
+		return r, true
+	}
+	ctx, ok := s.versions[version]
+	if !ok {
+		writeRPC(w, http.StatusBadRequest, id, &rpcError{
+			Code: rpcServer, Message: fmt.Sprintf("MCP-Protocol-Version %.40q is not served", version), Data: map[string]any{"supported": statefulVersions},
+		})
+		return r, false
+	}
+	return r.WithContext(withVersion{r.Context(), ctx}), true
+}
+
+func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	body, err := s.readBody(w, r)
 	if err != nil {
-		status := http.StatusBadRequest
+		status, message := http.StatusBadRequest, err.Error()
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			status = http.StatusRequestEntityTooLarge
+			status, message = http.StatusRequestEntityTooLarge, tooLong(tooLarge)
 		}
-		writeRPC(w, status, nullID, &rpcError{Code: rpcInvalidRequest, Message: err.Error()})
+		writeRPC(w, status, nullID, &rpcError{Code: rpcInvalidRequest, Message: message})
 		return
 	}
 	agentID := r.Header.Get("Mcp-Session-Id")
@@ -72,10 +88,19 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request, version string)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	head := peek(body)
+	r, ok := s.versioned(w, r, head.id)
+	if !ok {
+		return
+	}
+	version := r.Header.Get("Mcp-Protocol-Version")
 	if version == "" {
 		version = head.version
 	}
 	switch {
+	case agentID != "" && !head.valid:
+		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: "id must be a string or an integer of at most 53 bits"})
+	case agentID != "" && head.batch > maxBatch:
+		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a batch of %d; at most %d are served", head.batch, maxBatch)})
 	case agentID != "":
 		s.postAgent(w, r, agentID, head.id)
 	case version >= stateless:
@@ -93,14 +118,32 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request, version string)
 	}
 }
 
+// readTimeout is how long a client may take for the next piece of a body.
+const readTimeout = 30 * time.Second
+
 // readBody reads a body within the limit.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxMessage))
+	p := patientReader{r.Body, http.NewResponseController(w)}
+	defer func() { _ = p.control.SetReadDeadline(time.Time{}) }()
+	return io.ReadAll(http.MaxBytesReader(w, p, s.opts.MaxMessage))
+}
+
+// A patientReader gives each read a time.
+type patientReader struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (p patientReader) Read(b []byte) (int, error) {
+	_ = p.control.SetReadDeadline(time.Now().Add(readTimeout)) // a server that has none to set, as in a test, reads without
+	return p.ReadCloser.Read(b)
 }
 
 // rpcHead is what tells how a request is to be served.
 type rpcHead struct {
 	id      strictjson.Raw
+	valid   bool // the id is one that every implementation can hold, or there is none
+	batch   int  // how many requests are in an array
 	method  string
 	version string // from params._meta, where MCP's stateless revision puts it
 }
@@ -112,11 +155,22 @@ func peek(body []byte) rpcHead {
 		Method strictjson.Raw `json:"method"`
 		Params strictjson.Raw `json:"params"`
 	}
-	h := rpcHead{id: nullID}
+	h := rpcHead{id: nullID, valid: true}
+	if strictjson.Raw(body).Kind() == '[' {
+		var batch []struct {
+			ID strictjson.Raw `json:"id"`
+		}
+		h.valid = strictjson.Unmarshal(body, &batch) == nil
+		h.batch = len(batch)
+		for _, m := range batch {
+			h.valid = h.valid && exactID(m.ID)
+		}
+		return h
+	}
 	if strictjson.Raw(body).Kind() != '{' || strictjson.Unmarshal(body, &m) != nil {
 		return h
 	}
-	if m.ID != nil && validID(m.ID) {
+	if h.valid = exactID(m.ID); h.valid && m.ID != nil {
 		h.id = m.ID
 	}
 	h.method, _ = strictjson.String(m.Method)
@@ -129,6 +183,22 @@ func peek(body []byte) rpcHead {
 		}
 	}
 	return h
+}
+
+// maxBatch is how many requests an array of MCP 2025-03-26 may hold: each gets a goroutine of the SDK's.
+const maxBatch = 100
+
+// exactID reports whether an id is absent, or one that the SDK gives back as it came: it holds integers as floats.
+func exactID(id strictjson.Raw) bool {
+	const digits = 16 // those of 2^53
+	if id == nil {
+		return true
+	}
+	if id.Kind() != '0' {
+		return validID(id)
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && n <= 1<<53 && n >= -1<<53 && len(id) <= digits+1
 }
 
 // writeRPC answers an HTTP request with a JSON-RPC error.
@@ -150,7 +220,7 @@ func steer(w http.ResponseWriter, id strictjson.Raw, version string) {
 
 // notFound answers for an id that names no session: 404, at which MCP clients initialise anew.
 func notFound(w http.ResponseWriter, id strictjson.Raw, err error) {
-	writeRPC(w, http.StatusNotFound, id, &rpcError{Code: -32001, Message: "session not found: " + err.Error()})
+	writeRPC(w, http.StatusNotFound, id, &rpcError{Code: -32001, Message: err.Error()})
 }
 
 // acceptable holds a POST of MCP Streamable HTTP to its headers.
@@ -185,7 +255,7 @@ func statusOf(err error) int {
 		switch se.Code {
 		case session.Unknown, session.Closed:
 			return http.StatusNotFound
-		case session.Initializing, session.Attached:
+		case session.Initializing, session.Busy:
 			return http.StatusConflict
 		case session.CapacityReached, session.ShuttingDown:
 			return http.StatusServiceUnavailable

@@ -50,13 +50,13 @@ func (s *Server) routeList() []route {
 	all := []route{
 		{Method: "post", Path: "/reset", Summary: "Begin an episode", simulation: true, session: true,
 			Description: "Begins an episode and returns its first observation. Members other than seed and episode_id are options of the environment.",
-			body:        ref("ResetRequest"), bodyOptional: true, ok: ref("ResetResponse"), errors: []string{"404", "422", "503", "504"}},
+			body:        ref("ResetRequest"), bodyOptional: true, ok: ref("ResetResponse"), errors: []string{"404", "413", "422", "500", "503", "504"}},
 		{Method: "post", Path: "/step", Summary: "Take a step", simulation: true, session: true,
 			Description: "Takes one step and returns its observation, reward and whether the episode is over.",
-			body:        ref("StepRequest"), ok: ref("StepResponse"), errors: []string{"404", "422", "503", "504"}},
+			body:        ref("StepRequest"), ok: ref("StepResponse"), errors: []string{"404", "413", "422", "500", "503", "504"}},
 		{Method: "get", Path: "/state", Summary: "Read the state", simulation: true, session: true,
 			Description: "Returns the episode's counters and the environment's own state.",
-			ok:          ref("State"), errors: []string{"404", "503", "504"}},
+			ok:          ref("State"), errors: []string{"404", "500", "503", "504"}},
 		{Method: "post", Path: "/mcp", Summary: "Speak MCP",
 			Description: "JSON-RPC 2.0. Without a handshake: tools/list, tools/call, openenv/session/create, openenv/session/close. After initialize: MCP Streamable HTTP. The same path takes WebSockets.",
 			body:        object{"type": "object"}, ok: object{"type": "object"}},
@@ -69,6 +69,8 @@ func (s *Server) routeList() []route {
 
 var errorMeanings = map[string]string{
 	"404": "No session has that id.",
+	"413": "The body is too long.",
+	"500": "The environment failed.",
 	"422": "The request does not fit its schema.",
 	"503": "Every session is in use; try again.",
 	"504": "The environment did not answer in time.",

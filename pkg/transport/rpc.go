@@ -42,6 +42,8 @@ type rpcRequest struct {
 	ID      strictjson.Raw `json:"id"`
 	Method  *string        `json:"method"`
 	Params  strictjson.Raw `json:"params"`
+
+	call bool // it has an id
 }
 
 type rpcResult struct {
@@ -70,7 +72,7 @@ func (s *Server) rpc(ctx context.Context, text []byte, own *session.Session) []b
 
 func (s *Server) rpcChecked(ctx context.Context, text []byte, own *session.Session) []byte {
 	req, err := parseRPC(text)
-	if err == nil && strings.HasPrefix(*req.Method, "notifications/") {
+	if err == nil && !req.call && strings.HasPrefix(*req.Method, "notifications/") {
 		return nil
 	}
 	var result any
@@ -136,7 +138,7 @@ func sessionFailure(e *session.Error) *rpcError {
 		re.Data = map[string]any{"factory_name": e.Factory}
 	case session.Unknown:
 		re.Code = rpcInvalidParams
-	case session.Initializing, session.Attached:
+	case session.Initializing, session.Busy:
 		re.Code = rpcInvalidRequest
 	}
 	return re
@@ -170,6 +172,7 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 			req.ID = only.ID
 		}
 	}
+	req.call = req.ID != nil
 	if req.ID != nil && !validID(req.ID) {
 		return req, wrong("id must be a string, an integer or null")
 	}
@@ -179,7 +182,7 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 		if extra := extraKeys(text, "jsonrpc", "id", "method", "params"); errors.As(extra, &input) && len(input.Fields) > 0 {
 			return req, wrong("%v", extra)
 		}
-		return req, wrong("jsonrpc and method must be strings")
+		return req, wrong("%s", notString(text))
 	case req.JSONRPC != "2.0":
 		return req, wrong(`jsonrpc must be "2.0"`)
 	case req.Method == nil || *req.Method == "":
@@ -188,6 +191,17 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 		return req, wrong("params must be an object")
 	}
 	return req, nil
+}
+
+// notString names the member at fault of a request whose members have the wrong types.
+func notString(text []byte) string {
+	var m struct {
+		Method strictjson.Raw `json:"method"`
+	}
+	if strictjson.Unmarshal(text, &m) == nil && m.Method != nil && m.Method.Kind() != '"' {
+		return "method must be a string"
+	}
+	return `jsonrpc must be "2.0"`
 }
 
 func validID(id strictjson.Raw) bool {
@@ -214,7 +228,7 @@ func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own *session.Sess
 			return nil, &rpcError{Code: rpcInvalidParams, Message: err.Error()}
 		}
 	}
-	id, err := optionalString("session_id", p.SessionID)
+	id, err := optionalString("params.session_id", p.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +276,7 @@ func (s *Server) listTools(ctx context.Context, id string, own *session.Session)
 }
 
 func (s *Server) callTool(ctx context.Context, p rpcParams, id string, own *session.Session) (result any, err error) {
-	name, err := optionalString("name", p.Name)
+	name, err := optionalString("params.name", p.Name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -324,7 +338,7 @@ func (s *Server) closeSession(ctx context.Context, id string, own *session.Sessi
 	case id == "":
 		return nil, &rpcError{Code: rpcInvalidParams, Message: "params.session_id is required: which session?"}
 	case own != nil && own.ID == id:
-		return nil, &rpcError{Code: rpcInvalidRequest, Message: "this socket holds the session; close the socket instead"}
+		return nil, &rpcError{Code: rpcInvalidRequest, Message: "this socket uses the session; close the socket that opened it instead"}
 	}
 	wait, cancel := context.WithTimeout(ctx, closeWait)
 	defer cancel()
@@ -335,8 +349,6 @@ func (s *Server) closeSession(ctx context.Context, id string, own *session.Sessi
 		return nil, se
 	case wait.Err() != nil:
 		closing = true // a call does not return; the session ends when it does
-	case err != nil:
-		s.log.Warn("session did not end cleanly", "event", "close_error", "session", id, "error", err)
 	}
 	if closing {
 		return map[string]any{"session_id": id, "closed": false, "closing": true}, nil

@@ -45,9 +45,9 @@ type Server struct {
 	versions map[string]context.Context // see versionContext
 	docs     documents
 
-	stop    context.Context // ends at Close; its end closes sockets that hold no session yet
-	halt    context.CancelFunc
-	sockets sync.WaitGroup // WebSocket handlers, which net/http does not wait for
+	mu      sync.Mutex     // guards closed
+	closed  bool           // no more sockets
+	sockets sync.WaitGroup // WebSocket handlers, which net/http does not wait for; Add under mu while not closed
 }
 
 // New compiles the environment and makes a server of it. Faults in the environment are errors, worded for its author.
@@ -77,9 +77,24 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		class.Close()
 		return nil, err
 	}
-	s.stop, s.halt = context.WithCancel(context.Background())
 	s.mux = s.routes()
 	return s, nil
+}
+
+// addSocket counts a WebSocket, which must be taken off again, or refuses it since the server is closing.
+func (s *Server) addSocket() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.sockets.Add(1)
+	}
+	return !s.closed
+}
+
+func (s *Server) stopping() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // Sessions is the manager of the server's sessions.
@@ -113,6 +128,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusForbidden, err.Error())
 		return
 	}
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		turned := detailErrors(w) // the mux answers 404 or 405
+		defer turned.finish()
+		w = turned
+	}
 	s.mux.ServeHTTP(w, r)
 }
 
@@ -125,29 +145,45 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()
+	var served error
 	select {
-	case err := <-failed:
-		return errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	case served = <-failed:
 	case <-ctx.Done():
 	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	s.log.Info("stopping", "event", "stopping", "sessions", s.sessions.Active())
-	closed := s.Close(stop) // ends the calls that Shutdown waits for
-	if err := srv.Shutdown(stop); err != nil {
+	// Shutdown takes no more connections and waits for requests; ending the sessions ends the requests on them.
+	drained := make(chan error, 1)
+	go func() { drained <- srv.Shutdown(stop) }()
+	ended := s.end(stop)
+	if err := <-drained; err != nil {
 		srv.Close()
-		closed = errors.Join(closed, err)
+		ended = errors.Join(ended, err)
 	}
-	if closed != nil {
-		return fmt.Errorf("stopping: %w", closed)
+	if ended == nil {
+		s.class.Close()
+	} else {
+		ended = fmt.Errorf("stopping: %w", ended)
 	}
-	return nil
+	return errors.Join(served, ended)
 }
 
 // Close closes all sessions and waits for their ends, and those of their sockets, as long as ctx allows. It is for
 // servers that something else than [Server.Serve] runs, after their HTTP server has stopped taking requests.
 func (s *Server) Close(ctx context.Context) error {
-	s.halt()
+	err := s.end(ctx)
+	if err == nil {
+		s.class.Close()
+	}
+	return err
+}
+
+// end takes no more sockets and sessions and ends those that are.
+func (s *Server) end(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	if err := s.sessions.Shutdown(ctx); err != nil {
 		return err
 	}
@@ -158,9 +194,8 @@ func (s *Server) Close(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
+		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("sockets did not close in time: %w", ctx.Err())
 	}
-	s.class.Close()
-	return nil
 }

@@ -46,19 +46,25 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, id strictjso
 		writeRPC(w, status, id, err)
 		return
 	}
-	agent, err := live.Join(s.connect)
-	if err == nil {
-		serveAgent(w, r, agent)
-		if agent.Initialized() {
-			return
-		}
-		agent.Leave()
-	} else {
-		writeRPC(w, http.StatusInternalServerError, id, err)
-	}
-	if named == "" {
+	if !s.serveInitialize(w, r, id, live) && named == "" {
 		live.Close(context.WithoutCancel(r.Context()), "its client's initialize failed")
 	}
+}
+
+// serveInitialize reports whether the client has become the session's agent.
+func (s *Server) serveInitialize(w http.ResponseWriter, r *http.Request, id strictjson.Raw, live *session.Session) (taken bool) {
+	agent, err := live.Join(s.connect)
+	if err != nil {
+		writeRPC(w, statusOf(err), id, err)
+		return false
+	}
+	defer func() {
+		if taken = agent.Taken(); !taken {
+			agent.Leave()
+		}
+	}()
+	serveAgent(w, r, agent, id)
+	return agent.Taken()
 }
 
 // connect gives an agent its transport and the gate that its requests pass.
@@ -104,7 +110,7 @@ func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID strin
 		return
 	}
 	if acceptable(w, r, id) {
-		serveAgent(w, r, agent)
+		serveAgent(w, r, agent, id)
 	}
 }
 
@@ -121,23 +127,26 @@ func (s *Server) streamMCP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		notFound(w, nullID, err)
 	case r.Method == http.MethodDelete:
-		if err := agent.Delete(r.Context()); err != nil {
-			s.log.Warn("session did not end cleanly", "event", "close_error", "session", agent.Session.ID, "error", err)
-		}
+		agent.Delete(r.Context()) // what the environment's Close returned is in the log
 		w.WriteHeader(http.StatusNoContent)
 	case !accepts(r, "text/event-stream"):
 		writeRPC(w, http.StatusNotAcceptable, nullID, &rpcError{Code: rpcServer, Message: "Accept must include text/event-stream"})
 	default:
-		serveAgent(w, r, agent)
+		serveAgent(w, r, agent, nullID)
 	}
 }
 
 // serveAgent runs a request on the agent's transport. A request that hangs there, a stream above all, ends with the agent.
-func serveAgent(w http.ResponseWriter, r *http.Request, a *session.Agent) {
+func serveAgent(w http.ResponseWriter, r *http.Request, a *session.Agent, id strictjson.Raw) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(a.Gone(), cancel)()
-	a.Transport.(statefulTransport).ServeHTTP(w, r.WithContext(ctx))
+	slow := newSlowWriter(w)
+	defer slow.finish()
+	defer context.AfterFunc(a.Gone(), slow.giveUp)()
+	turned := rpcErrors(slow, id)
+	defer turned.finish()
+	a.Transport.(statefulTransport).ServeHTTP(turned, r.WithContext(ctx))
 }
 
 // versionContexts captures, for each version, a context that tells the SDK's transport the protocol version of a request.

@@ -119,9 +119,9 @@ var suiteCases = []suiteCase{
 		want: outcome{Type: "execution_error", Message: `tool "panic" panicked; the server's log has the stack`}},
 	{name: "not a number", tool: "nan", args: `{}`, code: rpcInternal, want: outcome{Type: "execution_error"}},
 	{name: "bomb", tool: "bomb", args: `{}`, code: rpcInternal,
-		want: outcome{Type: "execution_error", Message: "the environment's tool bomb function panicked; the server's log has the stack"}},
+		want: outcome{Type: "execution_error", Message: "tool \"bomb\" panicked; the server's log has the stack"}},
 	{name: "time-out", tool: "wait", args: `{}`, code: rpcInternal,
-		want: outcome{Type: "timeout", Message: "tool wait did not finish within 20ms"}},
+		want: outcome{Type: "timeout", Message: `tool "wait" did not finish within 20ms`}},
 }
 
 func TestEveryDoor(t *testing.T) {

@@ -1,0 +1,299 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/openenv-go/openenv-go/pkg/session"
+)
+
+// A socket is one WebSocket and the session that it serves. Frames are answered one by one, in order, and read while one
+// is answered, so that pings, a close and a loss are noticed.
+//
+// There are two parts to play, reading and answering. The goroutine that reads a frame answers it too, if nobody else is
+// answering: handing it to another would cost more than most answers. Three things move a part to another goroutine.
+//   - The answer takes long: another goroutine takes over the reading (see relieve), and what it reads is queued.
+//   - The call is given up while its handler runs: the goroutine that tells the client goes on answering, and the one in
+//     the handler has no part any more when it returns.
+//   - There are queued frames: who answers goes on with them.
+//
+// An idle socket has one goroutine, which reads.
+type socket struct {
+	s       *Server
+	conn    *websocket.Conn
+	session *session.Session
+	// answer makes the reply to a text message and gives it to reply, once. here says whether it did in this goroutine.
+	answer func(ctx context.Context, text []byte, reply replyFunc) (here bool)
+	// refuse makes the message that tells an error: why there is no session, above all.
+	refuse func(err error) []byte
+	// origin is how a session that the socket opens came to be; hold is what it has of one that the request names.
+	origin session.Origin
+	hold   session.Hold
+
+	ctx  context.Context // ends when the socket has gone, and with it the call that runs
+	gone context.CancelCauseFunc
+	slow *time.Timer // runs while a message is written; belongs to who answers
+
+	mu        sync.Mutex // guards what follows
+	answering bool       // somebody plays the answering part, or the session is being opened
+	over      bool       // the session has ended: close the socket when nobody answers
+	queue     [][]byte   // frames that wait for it
+	room      sync.Cond  // signals that the queue is not full any more, or that answering has ended
+	frame     int        // counts the frames that their readers answer
+	inline    int        // the frame that the reader is answering, or 0
+	watched   bool       // the timer of relieve runs
+	seen      int        // inline, when relieve last looked
+	relief    *time.Timer
+	readers   sync.WaitGroup // those that have taken over
+	unlink    func() bool    // stops the watch over the session; set with session
+}
+
+// A replyFunc takes the reply to a message; nil means none. last says that the socket is to be closed after it.
+type replyFunc func(reply []byte, last, here bool)
+
+// queuedFrames is how many frames of one socket may wait for the one that is answered. A client that sends more is not
+// read until it has had answers.
+const queuedFrames = 16
+
+func newSocket(s *Server, conn *websocket.Conn, ctx context.Context, gone context.CancelCauseFunc) *socket {
+	k := &socket{s: s, conn: conn, ctx: ctx, gone: gone}
+	k.room.L = &k.mu
+	k.relief = time.AfterFunc(time.Hour, k.relieve)
+	k.relief.Stop()
+	return k
+}
+
+// serve finds the session and plays the parts until the socket has gone. The session is let go when nobody answers any
+// more: at once, even if the handler of a call that was given up runs on. serve returns when that has returned too.
+func (k *socket) serve(id string) {
+	k.answering = true // frames queue while the session is being opened
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		if k.open(id) {
+			k.goOn()
+		} else {
+			k.gone(errSocketGone)
+			k.next()
+		}
+	}()
+	released := make(chan struct{})
+	context.AfterFunc(k.ctx, func() {
+		defer close(released)
+		k.conn.CloseNow() // ends what is being written to a peer that does not read
+		k.mu.Lock()
+		for k.answering { // the call that runs has been cancelled, and is given up
+			k.room.Wait()
+		}
+		k.mu.Unlock()
+		k.release()
+	})
+	k.read()
+	<-released
+	<-opened
+	k.readers.Wait()
+	k.relief.Stop()
+}
+
+// read plays the reading part until the socket goes, or another goroutine has taken it over.
+func (k *socket) read() {
+	for {
+		data, ok := k.receive()
+		if !ok {
+			k.gone(errSocketGone)
+			return
+		}
+		frame := k.begin(data)
+		if frame == 0 {
+			continue // who answers has it
+		}
+		k.answerFrom(data)
+		if !k.end(frame) {
+			return
+		}
+	}
+}
+
+// receive reads one text message. A message of another kind closes the socket.
+func (k *socket) receive() (data []byte, ok bool) {
+	kind, data, err := k.conn.Read(context.Background()) // a context that can end costs two goroutine hand-overs
+	switch {
+	case err != nil:
+		return nil, false
+	case kind == websocket.MessageBinary:
+		k.conn.Close(websocket.StatusUnsupportedData, "send text messages")
+		return nil, false
+	case !utf8.Valid(data):
+		k.conn.Close(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
+		return nil, false
+	}
+	return data, true
+}
+
+// begin gives a frame that was read to who answers, and returns 0; or, if nobody does, the part and the frame's number to
+// the reader.
+func (k *socket) begin(data []byte) (frame int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.answering && len(k.queue) >= queuedFrames && k.ctx.Err() == nil {
+		k.room.Wait()
+	}
+	switch {
+	case k.ctx.Err() != nil: // after a close frame, say
+		return 0
+	case k.answering:
+		k.queue = append(k.queue, data)
+		return 0
+	}
+	k.answering = true
+	k.frame++
+	k.inline = k.frame
+	if !k.watched {
+		k.watched = true
+		k.relief.Reset(reliefAfter)
+	}
+	return k.inline
+}
+
+// end reports whether the reader of that frame still has the reading part.
+func (k *socket) end(frame int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.inline != frame {
+		return false
+	}
+	k.inline = 0
+	return true
+}
+
+// reliefAfter is how long a reader may answer before another goroutine reads: once to twice that long.
+const reliefAfter = 10 * time.Millisecond
+
+// relieve looks whether the reader has been answering the same frame since the last look, and then has another goroutine
+// read. One look serves many frames, so that a frame costs no timer.
+func (k *socket) relieve() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch k.inline {
+	case 0:
+		k.watched = false
+	case k.seen:
+		k.watched = false
+		k.inline = 0
+		k.readers.Go(k.read)
+	default:
+		k.seen = k.inline
+		k.relief.Reset(reliefAfter)
+	}
+}
+
+// answerFrom plays the answering part, which the caller has taken, until no frame is left or the part is another
+// goroutine's.
+func (k *socket) answerFrom(data []byte) {
+	for ok := true; ok; data, ok = k.next() {
+		if !k.answerOne(data) {
+			return
+		}
+	}
+}
+
+// goOn plays the answering part, which the caller has, with what is queued.
+func (k *socket) goOn() {
+	if data, ok := k.next(); ok {
+		k.answerFrom(data)
+	}
+}
+
+// next takes the next queued frame; where there is none, the session has ended or the socket has gone, it lays the
+// answering part down.
+func (k *socket) next() (data []byte, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over && k.ctx.Err() == nil {
+		k.mu.Unlock()
+		k.closeOver()
+		k.mu.Lock()
+	}
+	if len(k.queue) == 0 || k.ctx.Err() != nil {
+		k.answering = false
+		k.queue = nil
+		k.room.Broadcast()
+		return nil, false
+	}
+	data = k.queue[0]
+	k.queue[0] = nil
+	k.queue = k.queue[1:]
+	k.room.Broadcast()
+	return data, true
+}
+
+// answerOne answers one frame. here says whether the answering part is still this goroutine's.
+func (k *socket) answerOne(text []byte) (here bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			k.send(k.panicked(r), false)
+			here = true
+		}
+	}()
+	return k.answer(k.ctx, text, func(reply []byte, last, here bool) {
+		k.send(reply, last)
+		if !here {
+			k.goOn()
+		}
+	})
+}
+
+// send writes a reply. After the last one the socket is closed, which ends the reading.
+func (k *socket) send(reply []byte, last bool) {
+	if reply != nil && k.ctx.Err() == nil && k.write(reply) != nil {
+		k.conn.CloseNow()
+	}
+	if last {
+		k.conn.Close(websocket.StatusNormalClosure, "")
+		k.gone(errSocketGone) // what came after a close frame is not answered
+	}
+}
+
+// sessionOver takes the socket along with its session: at once if nobody answers, else after the answer that is due.
+func (k *socket) sessionOver() {
+	k.mu.Lock()
+	k.over = true
+	idle := !k.answering
+	k.answering = k.answering || idle
+	k.mu.Unlock()
+	if idle {
+		k.next()
+	}
+}
+
+func (k *socket) closeOver() {
+	code := websocket.StatusNormalClosure
+	if k.s.stopping() {
+		code = websocket.StatusGoingAway
+	}
+	k.conn.Close(code, "the session has ended")
+	k.gone(errSocketGone)
+}
+
+// contained makes a reply. A panic is contained to the socket, as net/http does for a request: what an author's types do
+// when they are written as JSON is not in the session's hands.
+func (k *socket) contained(reply func() []byte) (text []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			text = k.panicked(r)
+		}
+	}()
+	return reply()
+}
+
+func (k *socket) panicked(r any) []byte {
+	k.s.log.Error("answering panicked", "event", "door_panic", "session", k.session.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	return k.refuse(errors.New("the server failed to answer; its log has the stack"))
+}
