@@ -142,7 +142,8 @@ func program(declarations string) string {
 	b.WriteString("package main\n\n")
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
-		"mcp": "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
+		"json": "encoding/json",
+		"mcp":  "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
 		if strings.Contains(declarations, name+".") {
 			fmt.Fprintf(&b, "import %q\n", path)
