@@ -157,7 +157,7 @@ func TestManyFaults(t *testing.T) {
 	unknown := func(prefix, suffix string, each func(i int) string) string {
 		var b bytes.Buffer
 		b.WriteString(prefix)
-		for i := range 200_000 {
+		for i := range 200_000 / slowdown {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -192,9 +192,14 @@ func TestManyFaults(t *testing.T) {
 			var message string
 			for range 2 {
 				start := time.Now()
+				if _, _, err := strictjson.Parse([]byte(test.raw)); err != nil {
+					t.Fatal(err)
+				}
+				parsed := time.Since(start)
+				start = time.Now()
 				err := test.decode(test.raw)
-				if took := time.Since(start); took > 2*slowdown*time.Second {
-					t.Errorf("took %v", took)
+				if took := time.Since(start); took > 100*parsed {
+					t.Errorf("the faults took %v, where parsing took %v", took, parsed)
 				}
 				var ie *InputError
 				if !errors.As(err, &ie) {
@@ -235,9 +240,8 @@ func decoder[T any](t *testing.T) func(string) error {
 }
 
 // Numbers that would take a long time to compute with are refused before anybody does.
-func TestHostileNumbers(t *testing.T) {
+func TestHostileNumbers(t *testing.T) { // if somebody did, the test would not end
 	in := mustInput[holder[[]float64]](t)
-	start := time.Now()
 	for _, number := range []string{`1e-999999999`, `1e999999999`, strings.Repeat("9", 2_000_000), `0.` + strings.Repeat("0", 2_000_000) + `1`} {
 		if f := fieldsOf(t, in, `{"v":[0,`+number+`]}`)[0]; f.Path() != "v.1" || f.Type != "finite_number" {
 			t.Errorf("%.20s: %+v", number, f)
@@ -247,9 +251,6 @@ func TestHostileNumbers(t *testing.T) {
 	many := `{"v":[` + strings.Repeat(`1e-400,1e400,`, 20_000) + `0]}`
 	if f := fieldsOf(t, ints, many); len(f) != MaxFieldErrors {
 		t.Errorf("%d fields", len(f))
-	}
-	if took := time.Since(start); took > 2*slowdown*time.Second {
-		t.Errorf("took %v", took)
 	}
 }
 

@@ -2,5 +2,5 @@
 
 package tools
 
-// slowdown is how much longer tests of time may take under the race detector.
+// slowdown is how much less the tests with large inputs do under the race detector.
 const slowdown = 10
