@@ -2,11 +2,14 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"html/template"
 	"maps"
 	"net/http"
 	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 )
@@ -19,7 +22,7 @@ type documents struct {
 // object is a JSON object under construction.
 type object = map[string]any
 
-func (s *Server) document() (d documents, err error) {
+func (s *Server) document(ctx context.Context) (d documents, err error) {
 	if d.metadata, err = strictjson.Marshal(s.class.Metadata); err != nil {
 		return d, err
 	}
@@ -29,7 +32,11 @@ func (s *Server) document() (d documents, err error) {
 	if d.openapi, err = strictjson.Marshal(s.openAPI()); err != nil {
 		return d, err
 	}
-	d.page, err = s.docsPage(d.schema)
+	list, err := s.class.ListTools(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.page, err = s.docsPage(d.schema, list)
 	return d, err
 }
 
@@ -177,14 +184,23 @@ var docsHTML string
 var docsTemplate = template.Must(template.New("docs").Parse(docsHTML))
 
 // docsPage renders the page of GET /docs. It needs nothing from elsewhere, so it works offline.
-func (s *Server) docsPage(schemas []byte) ([]byte, error) {
+func (s *Server) docsPage(schemas []byte, list []*mcp.Tool) ([]byte, error) {
 	indented := strictjson.Raw(slices.Clone(schemas))
 	if err := indented.Indent(); err != nil {
 		return nil, err
 	}
+	type tool struct{ Name, Description, Input string }
+	var shown []tool
+	for _, t := range list {
+		input, err := strictjson.Marshal(t.InputSchema)
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, tool{t.Name, t.Description, string(input)})
+	}
 	var page bytes.Buffer
 	err := docsTemplate.Execute(&page, map[string]any{
-		"Meta": s.class.Metadata, "Mode": s.opts.Mode, "Routes": s.routeList(), "Schemas": string(indented), "Simulation": s.simulation(),
+		"Tools": shown, "Meta": s.class.Metadata, "Mode": s.opts.Mode, "Routes": s.routeList(), "Schemas": string(indented), "Simulation": s.simulation(),
 	})
 	return page.Bytes(), err
 }

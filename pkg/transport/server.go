@@ -73,7 +73,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{class: class, opts: o, log: o.Logger, sessions: session.NewManager(class, o.Sessions), versions: versionContexts()}
-	if s.docs, err = s.document(); err != nil {
+	if s.docs, err = s.document(ctx); err != nil {
 		class.Close()
 		return nil, err
 	}

@@ -364,3 +364,23 @@ func TestHandlerUnderAnotherServer(t *testing.T) {
 		t.Error(rec.Body)
 	}
 }
+
+// The page needs nothing from elsewhere, and what an author wrote cannot break out of it.
+func TestDocsPage(t *testing.T) {
+	env := labEnv()
+	env.Description = `<script>alert("x")</script>`
+	env.Readme = "# Lab"
+	_, base := start(t, env, Options{})
+	status, page := request(t, http.MethodGet, base+"/docs", "")
+	if status != http.StatusOK {
+		t.Fatal(status)
+	}
+	for _, want := range []string{"<code>say</code>", "# Lab", "/openapi.json", "call_tool", "minLength"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if outside := regexp.MustCompile(`(?i)<script|(src|href)="?(https?:)?//`).FindString(page); outside != "" {
+		t.Errorf("the page has %q", outside)
+	}
+}
