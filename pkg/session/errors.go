@@ -17,6 +17,7 @@ const (
 	Busy                            // another gym channel has the session
 	Closed                          // the session ended while the call waited or ran
 	ShuttingDown                    // the server takes no new sessions
+	TooMany                         // the session has minted all the handles it may
 )
 
 // An Error is a session that could not be had.

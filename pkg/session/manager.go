@@ -62,6 +62,7 @@ type Manager struct {
 	mu       sync.Mutex
 	sessions map[string]*Session // every session that holds a slot, while it is built and torn down too
 	agents   map[string]*Agent   // by Mcp-Session-Id
+	handles  map[string]*Session // by handle
 	stopping bool
 }
 
@@ -69,7 +70,7 @@ type Manager struct {
 func NewManager(class *gym.Class, o Options) *Manager {
 	return &Manager{
 		class: class, opts: o.withDefaults(),
-		sessions: map[string]*Session{}, agents: map[string]*Agent{},
+		sessions: map[string]*Session{}, agents: map[string]*Agent{}, handles: map[string]*Session{},
 	}
 }
 
@@ -153,6 +154,9 @@ func (m *Manager) reserve(origin Origin) (*Session, error) {
 func (m *Manager) remove(s *Session) {
 	m.mu.Lock()
 	delete(m.sessions, s.ID)
+	for _, h := range s.handles { // nobody mints for a session that is closing
+		delete(m.handles, h)
+	}
 	m.mu.Unlock()
 }
 
@@ -177,13 +181,14 @@ func (m *Manager) Attach(ctx context.Context, id string) (*Session, error) {
 	return s, s.attach(ctx)
 }
 
-// Join finds a session for a socket that will use it, beside others, until [Session.Release]. Errors are those of Get.
-func (m *Manager) Join(id string) (*Session, error) {
-	s, err := m.Get(id)
-	if err != nil {
-		return nil, err
+// Join finds a session for a socket that will use its tools, beside others, until [Session.Release]. Results are those of
+// [Manager.Reach].
+func (m *Manager) Join(id string) (s *Session, byHandle bool, err error) {
+	s, byHandle, err = m.Reach(id)
+	if err == nil && s.join() != nil {
+		err = errUnknown(id)
 	}
-	return s, s.join()
+	return s, byHandle, err
 }
 
 // Close ends the session with that id. While a socket owns or holds it, it only asks: the session ends when the socket

@@ -44,6 +44,7 @@ type Session struct {
 	idle     *time.Timer
 	agent    *Agent // the MCP client that has initialised, if any
 	agents   map[*Agent]bool
+	handles  []string // by which agents reach the session
 	closeErr error
 
 	// leaving counts the agents that are ending. Add under mu, and only while they are in agents.

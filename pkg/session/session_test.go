@@ -510,8 +510,9 @@ func TestSlowFactory(t *testing.T) {
 		if time.Since(start) != 0 {
 			t.Errorf("another session waited %v for a slow factory", time.Since(start))
 		}
+		join := func(id string) (*Session, error) { s, _, err := m.Join(id); return s, err }
 		attach := func(id string) (*Session, error) { return m.Attach(t.Context(), id) }
-		for _, f := range []func(string) (*Session, error){m.Get, attach, m.Join} {
+		for _, f := range []func(string) (*Session, error){m.Get, attach, join} {
 			if _, err := f("id1"); codeOf(err) != Initializing {
 				t.Errorf("a session that is being built: %v", err)
 			}

@@ -60,6 +60,25 @@ var doors = []door{
 	{name: "streamable joined", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
 		return streamableCaller(t, base+"/mcp?session_id="+createSession(t, base))
 	}},
+	{name: "POST /mcp handle", dialect: bare, open: func(t *testing.T, _ *Server, base string) caller {
+		return rpcPostCaller(t, base, mint(t, base, createSession(t, base)))
+	}},
+	{name: "POST /mcp/handle", dialect: bare, open: func(t *testing.T, _ *Server, base string) caller {
+		url := base + "/mcp/" + mint(t, base, createSession(t, base))
+		return func(tool, args string) outcome {
+			status, reply := post(t, url, rpcCall(tool, args, ""))
+			if status != http.StatusOK {
+				t.Fatalf("status %d: %s", status, reply)
+			}
+			return readRPC(t, reply)
+		}
+	}},
+	{name: "ws /mcp/handle", dialect: bare, open: func(t *testing.T, _ *Server, base string) caller {
+		return rpcSocketCaller(t, dial(t, base+"/mcp/"+mint(t, base, createSession(t, base))))
+	}},
+	{name: "streamable handle", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return streamableCaller(t, base+"/mcp/"+mint(t, base, createSession(t, base)))
+	}},
 	{name: "POST /step", dialect: gymChannel, open: func(t *testing.T, _ *Server, base string) caller {
 		return stepPostCaller(t, base+"/step?session_id="+createSession(t, base))
 	}},
@@ -170,6 +189,18 @@ func createSession(t *testing.T, base string) string {
 		t.Fatalf("no session: %s", reply)
 	}
 	return r.Result.SessionID
+}
+
+// mint mints a handle and holds its address to its form.
+func mint(t *testing.T, base, session string) string {
+	t.Helper()
+	_, reply := post(t, base+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"openenv/session/agent","params":{"session_id":"`+session+`"}}`)
+	var r struct{ Result struct{ Handle, URL string } }
+	unmarshal(t, reply, &r)
+	if r.Result.Handle == "" || r.Result.Handle == session || r.Result.URL != base+"/mcp/"+r.Result.Handle {
+		t.Fatalf("no handle: %s", reply)
+	}
+	return r.Result.Handle
 }
 
 func unmarshal(t *testing.T, text string, v any) {

@@ -194,7 +194,7 @@ func (k *socket) serveFrame(ctx context.Context, typ string, data strictjson.Raw
 		state, err := k.session.State(ctx)
 		return frame{"state", strictjson.Raw(state)}, err
 	default: // mcp: parseFrame knows no other
-		reply := k.s.rpcChecked(ctx, data, k.session)
+		reply := k.s.rpcChecked(ctx, data, k.peer())
 		if reply == nil { // a notification, but every frame has its reply
 			reply = rpcNothing
 		}

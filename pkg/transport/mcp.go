@@ -43,10 +43,28 @@ func (s *Server) serveMCPSocket(w http.ResponseWriter, r *http.Request) {
 		k.origin, k.hold = session.ByMCPSocket, session.Joined
 		k.refuse = func(err error) []byte { return encodeRPC(nullID, nil, err) }
 		k.answer = func(ctx context.Context, text []byte, reply replyFunc) bool {
-			reply(s.rpc(ctx, text, k.session), false, true)
+			reply(s.rpc(ctx, text, k.peer()), false, true)
 			return true
 		}
 	})
+}
+
+// addressed is the session or handle that the request is addressed to: /mcp?session_id=S, or /mcp/S since some clients drop
+// the query; "" where there is none.
+func addressed(r *http.Request) string {
+	if id := r.PathValue("id"); id != "" {
+		return id
+	}
+	return r.URL.Query().Get("session_id")
+}
+
+// baseURL is where the client reaches the server, as its request has it.
+func baseURL(r *http.Request) string {
+	scheme := "http"
+	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host
 }
 
 // versioned gives a request the context of the protocol version that its header names. A version that is not served is
@@ -108,7 +126,14 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	case head.method == "initialize":
 		s.initialize(w, r, head.id)
 	default:
-		reply := s.rpcChecked(r.Context(), body, nil)
+		from := peer{base: baseURL(r)}
+		if id := addressed(r); id != "" {
+			if from.session, from.agent, err = s.sessions.Reach(id); err != nil {
+				notFound(w, head.id, err)
+				return
+			}
+		}
+		reply := s.rpcChecked(r.Context(), body, from)
 		if reply == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
@@ -255,7 +280,7 @@ func statusOf(err error) int {
 		switch se.Code {
 		case session.Unknown, session.Closed:
 			return http.StatusNotFound
-		case session.Initializing, session.Busy:
+		case session.Initializing, session.Busy, session.TooMany:
 			return http.StatusConflict
 		case session.CapacityReached, session.ShuttingDown:
 			return http.StatusServiceUnavailable

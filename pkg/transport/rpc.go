@@ -61,16 +61,22 @@ type rpcFault struct {
 // rpcNothing answers a notification where the channel wants an answer to everything.
 var rpcNothing = []byte(`{"jsonrpc":"2.0","id":null,"result":null}`)
 
-// rpc checks and answers one request. own is the session of the calling socket, or nil. A nil answer means that none is
-// due.
-func (s *Server) rpc(ctx context.Context, text []byte, own *session.Session) []byte {
+// A peer is who sends a JSON-RPC request.
+type peer struct {
+	session *session.Session // that its socket or address is of, or nil
+	agent   bool             // it came by a handle: for it there are tools and nothing else
+	base    string           // where it reaches the server: http://host
+}
+
+// rpc checks and answers one request. A nil answer means that none is due.
+func (s *Server) rpc(ctx context.Context, text []byte, own peer) []byte {
 	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
 		return encodeRPC(nullID, nil, err)
 	}
 	return s.rpcChecked(ctx, text, own)
 }
 
-func (s *Server) rpcChecked(ctx context.Context, text []byte, own *session.Session) []byte {
+func (s *Server) rpcChecked(ctx context.Context, text []byte, own peer) []byte {
 	req, err := parseRPC(text)
 	if err == nil && !req.call && strings.HasPrefix(*req.Method, "notifications/") {
 		return nil
@@ -138,7 +144,7 @@ func sessionFailure(e *session.Error) *rpcError {
 		re.Data = map[string]any{"factory_name": e.Factory}
 	case session.Unknown:
 		re.Code = rpcInvalidParams
-	case session.Initializing, session.Busy:
+	case session.Initializing, session.Busy, session.TooMany:
 		re.Code = rpcInvalidRequest
 	}
 	return re
@@ -221,7 +227,7 @@ type rpcParams struct {
 	Arguments strictjson.Raw `json:"arguments"`
 }
 
-func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own *session.Session) (any, error) {
+func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, error) {
 	var p rpcParams
 	if req.Params.Kind() == '{' {
 		if err := strictjson.Unmarshal(req.Params, &p); err != nil {
@@ -234,14 +240,20 @@ func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own *session.Sess
 	}
 	switch *req.Method {
 	case "tools/list":
-		list, err := s.listTools(ctx, id, own)
+		list, err := s.listTools(ctx, id, own.session)
 		return map[string]any{"tools": list}, err
 	case "tools/call":
-		return s.callTool(ctx, p, id, own)
-	case "openenv/session/create":
-		return s.createSession(ctx, own)
-	case "openenv/session/close":
-		return s.closeSession(ctx, id, own)
+		return s.callTool(ctx, p, id, own.session)
+	}
+	if !own.agent {
+		switch *req.Method {
+		case "openenv/session/create":
+			return s.createSession(ctx, own.session)
+		case "openenv/session/close":
+			return s.closeSession(ctx, id, own.session)
+		case "openenv/session/agent":
+			return s.mintHandle(id, own)
+		}
 	}
 	return nil, &rpcError{Code: rpcNoMethod, Message: fmt.Sprintf("method not found: %.100s", *req.Method)}
 }
@@ -260,7 +272,7 @@ func optionalString(name string, raw strictjson.Raw) (string, error) {
 // listTools lists the tools of the session of that id, else of the caller's own, else of the environment as such.
 func (s *Server) listTools(ctx context.Context, id string, own *session.Session) (list []*mcp.Tool, err error) {
 	if id != "" {
-		if own, err = s.sessions.Get(id); err != nil {
+		if own, _, err = s.sessions.Reach(id); err != nil {
 			return nil, err
 		}
 	}
@@ -300,10 +312,17 @@ func (s *Server) callTool(ctx context.Context, p rpcParams, id string, own *sess
 		result = newBareResult(a)
 		return nil
 	}
-	if id == "" && own != nil {
-		return result, call(own)
+	switch {
+	case id != "":
+		if own, _, err = s.sessions.Reach(id); err != nil {
+			return nil, err
+		}
+		err = call(own)
+	case own != nil:
+		err = call(own)
+	default:
+		err = s.withSession(ctx, "", call)
 	}
-	err = s.withSession(ctx, id, call)
 	return result, err
 }
 
@@ -328,6 +347,25 @@ func (s *Server) createSession(ctx context.Context, own *session.Session) (any, 
 		}
 	}
 	return map[string]any{"session_id": own.ID}, nil
+}
+
+// mintHandle mints a handle for agents of the session of that id, else of the caller's own.
+func (s *Server) mintHandle(id string, own peer) (any, error) {
+	live := own.session
+	if id != "" {
+		var err error
+		if live, err = s.sessions.Get(id); err != nil {
+			return nil, err
+		}
+	}
+	if live == nil {
+		return nil, &rpcError{Code: rpcInvalidParams, Message: "params.session_id is required: agents of which session?"}
+	}
+	handle, err := live.Mint()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"handle": handle, "url": own.base + "/mcp/" + handle}, nil
 }
 
 // closeWait is how long openenv/session/close waits for the end before it answers that the session is closing.

@@ -111,6 +111,7 @@ func (s *Server) routes() *http.ServeMux {
 	}
 	mux.HandleFunc("GET /ws", s.serveWS)
 	mux.HandleFunc("/mcp", s.serveMCP)
+	mux.HandleFunc("/mcp/{id}", s.serveMCP)
 	mux.HandleFunc("GET /health", s.getHealth)
 	mux.HandleFunc("GET /metadata", serveJSON(s.docs.metadata))
 	mux.HandleFunc("GET /schema", serveJSON(s.docs.schema))

@@ -36,6 +36,8 @@ type socket struct {
 	// origin is how a session that the socket opens came to be; hold is what it has of one that the request names.
 	origin session.Origin
 	hold   session.Hold
+	agent  bool   // it came by a handle
+	base   string // where the client reaches the server
 
 	ctx  context.Context // ends when the socket has gone, and with it the call that runs
 	gone context.CancelCauseFunc

@@ -28,13 +28,13 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, id strictjso
 	if !acceptable(w, r, id) {
 		return
 	}
-	named := r.URL.Query().Get("session_id")
+	named := addressed(r)
 	var (
 		live *session.Session
 		err  error
 	)
 	if named != "" {
-		live, err = s.sessions.Get(named)
+		live, _, err = s.sessions.Reach(named)
 	} else {
 		live, err = s.sessions.Open(r.Context(), session.ByInitialize)
 	}

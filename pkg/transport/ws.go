@@ -35,8 +35,9 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
 	k := newSocket(s, conn, ctx, gone)
+	k.base = baseURL(r)
 	build(k)
-	k.serve(r.URL.Query().Get("session_id"))
+	k.serve(addressed(r))
 }
 
 // open opens a session, or finds the one with that id. Where it can't, it says so and closes the socket.
@@ -60,12 +61,15 @@ func (k *socket) find(id string) (*session.Session, session.Hold, error) {
 		return found, session.Owner, err
 	}
 	if k.hold == session.Joined {
-		found, err := k.s.sessions.Join(id)
+		found, byHandle, err := k.s.sessions.Join(id)
+		k.agent = byHandle
 		return found, k.hold, err
 	}
 	found, err := k.s.sessions.Attach(k.ctx, id)
 	return found, k.hold, err
 }
+
+func (k *socket) peer() peer { return peer{k.session, k.agent, k.base} }
 
 // refusal is the code that a socket without a session is closed with.
 func refusal(err error) websocket.StatusCode {
