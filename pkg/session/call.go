@@ -53,8 +53,10 @@ func run[T any](s *Session, ctx context.Context, what string, limit time.Duratio
 	})
 	v, inTime := none, false
 	var fault error
+	s.ran(what)
 	func() {
 		defer s.turn.Release(1)
+		defer s.ran("")
 		v, fault = guarded(s, what, func() T { return f(ctx) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
 		if inTime = ctx.Err() == nil; inTime {

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -211,33 +210,57 @@ func (m *Manager) Active() int {
 	return len(m.sessions)
 }
 
-// Shutdown refuses new sessions, closes the live ones and waits for their teardown as long as ctx allows. It is
-// idempotent.
+// Drain refuses new sessions and waits until the live ones have ended, as long as ctx allows.
+func (m *Manager) Drain(ctx context.Context) error {
+	return m.await(ctx, m.refuse())
+}
+
+// Shutdown refuses new sessions, closes the live ones and waits for their teardown as long as ctx allows. What keeps one
+// from ending is in the log. It is idempotent.
 func (m *Manager) Shutdown(ctx context.Context) error {
-	m.mu.Lock()
-	m.stopping = true
-	var live []*Session
-	for _, s := range m.sessions {
-		live = append(live, s)
-	}
-	m.mu.Unlock()
+	live := m.refuse()
 	for _, s := range live {
 		s.mu.Lock()
 		s.begin("shutdown")
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	err := m.await(ctx, live)
+	if err != nil {
 		for _, s := range live {
-			<-s.done
+			if what, age := s.Running(); what != "" {
+				s.log.Error("left behind", "event", "left_behind", "call", what, "age", age.Round(time.Millisecond))
+			}
 		}
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("%d sessions did not end in time", m.Active()), ctx.Err())
 	}
+	return err
+}
+
+// Stopping reports whether new sessions are refused.
+func (m *Manager) Stopping() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stopping
+}
+
+// refuse takes no more sessions, and returns those that are.
+func (m *Manager) refuse() (live []*Session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopping = true
+	for _, s := range m.sessions {
+		live = append(live, s)
+	}
+	return live
+}
+
+func (m *Manager) await(ctx context.Context, live []*Session) error {
+	for _, s := range live {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return fmt.Errorf("sessions that have not ended: %d: %w", m.Active(), ctx.Err())
+		}
+	}
+	return nil
 }
 
 func (o Origin) String() string {

@@ -39,6 +39,8 @@ type Session struct {
 	released chan struct{} // while held: closed when it is not any more
 	closeDue bool          // close when neither owned nor held
 	calls    int           // waiting or running
+	running  string        // what has the turn, or ""
+	since    time.Time     // when it got the turn
 	last     time.Time
 	steps    int // answered, since the session began; no reset sets it back
 	idle     *time.Timer
@@ -300,9 +302,8 @@ func (s *Session) teardown(reason string) {
 		a.Leave()
 	}
 	s.leaving.Wait()
-	// Every waiter's context has ended, so the turn comes when the running call has returned.
-	_ = s.turn.Acquire(context.Background(), 1)
-	err := s.inst.Close()
+	s.awaitTurn()
+	err := s.closeInstance()
 	if err != nil {
 		s.log.Error("environment failed to close", "event", "close_error", "error", err)
 	}
@@ -313,6 +314,48 @@ func (s *Session) teardown(reason string) {
 	s.log.Info("session closed", "event", "session_close", "reason", reason, "total_steps", steps,
 		"age", time.Since(s.Created).Round(time.Millisecond))
 	s.free()
+}
+
+// stuckAfter is how long an author's function may take to return after the session has begun to close before the operator
+// is told.
+const stuckAfter = 5 * time.Second
+
+// awaitTurn takes the turn for good. Every waiter's context has ended, so it comes when the running call has returned; one
+// that does not is told.
+func (s *Session) awaitTurn() {
+	told := time.AfterFunc(stuckAfter, func() {
+		if what, age := s.Running(); what != "" {
+			s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", what, "age", age.Round(time.Millisecond))
+		}
+	})
+	defer told.Stop()
+	_ = s.turn.Acquire(context.Background(), 1)
+}
+
+func (s *Session) closeInstance() error {
+	s.ran("Close")
+	told := time.AfterFunc(stuckAfter, func() {
+		s.log.Error("the environment's Close has not returned", "event", "stuck_close", "age", stuckAfter)
+	})
+	defer told.Stop()
+	return s.inst.Close()
+}
+
+// Running is what has the session's turn, and for how long; "" if nothing has.
+func (s *Session) Running() (what string, age time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == "" {
+		return "", 0
+	}
+	return s.running, time.Since(s.since)
+}
+
+// ran notes what has the turn now; "" for nothing.
+func (s *Session) ran(what string) {
+	s.mu.Lock()
+	s.running, s.since = what, time.Now()
+	s.mu.Unlock()
 }
 
 // free frees the slot: the last act of a session's life, built or not.

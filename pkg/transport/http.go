@@ -82,7 +82,11 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"status": "healthy"})
+	status, health := http.StatusOK, "healthy"
+	if s.sessions.Stopping() {
+		status, health = http.StatusServiceUnavailable, "degraded"
+	}
+	writeJSON(w, status, map[string]string{"status": health})
 }
 
 // jsonBody reads and checks a body, which must be an object unless it is optional and empty.

@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -26,19 +25,26 @@ const (
 	exitUsage  = 2 // a flag, a variable, the address or the environment itself is wrong
 )
 
-// stopGrace bounds a clean stop.
-const stopGrace = 10 * time.Second
-
 // Main is an environment's main function: it reads flags and OPENENV_* variables, serves env until the process is told to
-// stop (SIGINT or SIGTERM), and exits. Run a program with -help for the flags.
+// stop, and exits. SIGINT stops at once, SIGTERM drains first; a second signal ends the process where it is. Run a program
+// with -help for the flags.
 func Main(env gym.Definition) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := Run(ctx, env, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if <-signals == syscall.SIGTERM {
+			stop(ErrDrain)
+		} else {
+			stop(context.Canceled)
+		}
+		<-signals
+		os.Exit(exitFailed)
+	}()
+	os.Exit(Run(ctx, env, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// Run is [Main] without the process: it serves until ctx ends and returns the exit code. Addresses and what to try go to
+// Run is [Main] without the process: it serves until ctx ends, as [Server.Serve] does, and returns the exit code. Addresses and what to try go to
 // stdout, the log and errors to stderr.
 func Run(ctx context.Context, env gym.Definition, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	c, err := parseConfig(args, getenv, stdout)
@@ -63,7 +69,7 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
 		"addr", ln.Addr().String(), "mode", c.options.Mode, "max_sessions", c.options.Sessions.Max,
 		"session_timeout", max(c.options.Sessions.IdleTimeout, 0), "tool_timeout", c.options.Sessions.ToolTimeout)
-	if err := srv.Serve(ctx, ln, stopGrace); err != nil {
+	if err := srv.Serve(ctx, ln); err != nil {
 		fmt.Fprintln(stderr, "error:", err)
 		return exitFailed
 	}
@@ -111,6 +117,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs.IntVar(&c.options.Sessions.Max, "max-sessions", session.DefaultMax, "how many sessions at once")
 	idle := fs.Duration("session-timeout", session.DefaultIdleTimeout, "end a session that no socket is attached to after this long without a call; 0 is never")
 	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
+	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
 	hosts := fs.String("allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -138,6 +145,12 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 		return c, fmt.Errorf("-session-timeout %v: want a duration such as 15m, or 0 for never", *idle)
 	case c.options.Sessions.ToolTimeout <= 0:
 		return c, fmt.Errorf("-tool-timeout %v: want a duration such as 30s", c.options.Sessions.ToolTimeout)
+	}
+	if c.options.Grace < 0 {
+		return c, fmt.Errorf("-grace %v: want a duration such as 30s, or 0 for none", c.options.Grace)
+	}
+	if c.options.Grace == 0 {
+		c.options.Grace = -1
 	}
 	c.options.Sessions.IdleTimeout = *idle
 	if *idle == 0 {

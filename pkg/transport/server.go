@@ -26,8 +26,12 @@ type Options struct {
 	// listens on that interface: for a reverse proxy on the same machine that passes the public name on. Listeners on
 	// other interfaces take any Host, unless AllowedHosts is set.
 	AllowedHosts []string
-	Logger       *slog.Logger // nil: discard
+	Grace        time.Duration // how long a stop that drains waits for live sessions; 0: 30 s; negative: not at all
+	Logger       *slog.Logger  // nil: discard
 }
+
+// DefaultGrace is the default of Options.Grace.
+const DefaultGrace = 30 * time.Second
 
 // DefaultMaxMessage is what OpenEnv's clients take in one message.
 const DefaultMaxMessage = 100 << 20
@@ -61,6 +65,9 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	}
 	if o.MaxDepth == 0 {
 		o.MaxDepth = strictjson.DefaultMaxDepth
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -137,9 +144,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Serve serves on ln until ctx ends, then stops: no new connections or sessions, live sessions closed, their environments
-// too. It returns nil after a clean stop, and takes grace at most for it.
-func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
+// ErrDrain, as the cause of the context that [Server.Serve] runs under, asks for a stop that leaves live sessions time.
+var ErrDrain = errors.New("the server is told to stop when its sessions have ended")
+
+// Serve serves on ln until ctx ends, then stops: live sessions are closed, their sockets with 1001, and their environments
+// too. If the cause of ctx is [ErrDrain], new sessions are refused first and /health answers 503, while live sessions are
+// served until they end, for Options.Grace at most. It returns nil after a clean stop. What an author's functions have not
+// given back 5 seconds after the close is named in the log and left behind, which is an error.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
@@ -150,8 +162,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration
 	select {
 	case served = <-failed:
 	case <-ctx.Done():
+		s.drain(context.Cause(ctx))
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	s.log.Info("stopping", "event", "stopping", "sessions", s.sessions.Active())
 	// Shutdown takes no more connections and waits for requests; ending the sessions ends the requests on them.
@@ -168,6 +181,20 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration
 		ended = fmt.Errorf("stopping: %w", ended)
 	}
 	return errors.Join(served, ended)
+}
+
+// stopTime bounds a stop once the sessions are being closed: 5 seconds for authors' functions, and some for the rest.
+const stopTime = 6 * time.Second
+
+// drain waits for the live sessions to end, if the stop is one that waits.
+func (s *Server) drain(cause error) {
+	if !errors.Is(cause, ErrDrain) {
+		return
+	}
+	wait, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
+	defer cancel()
+	s.log.Info("draining", "event", "draining", "sessions", s.sessions.Active(), "grace", s.opts.Grace)
+	_ = s.sessions.Drain(wait) // those that are left are closed
 }
 
 // Close closes all sessions and waits for their ends, and those of their sockets, as long as ctx allows. It is for

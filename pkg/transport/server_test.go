@@ -216,14 +216,14 @@ func TestProductionHasNoControlRoutes(t *testing.T) {
 }
 
 // runMain runs an environment's main function until the test stops it.
-func runMain(t *testing.T, env gym.Definition, args []string, variables map[string]string) (stdout, stderr *lines, stop func() int) {
-	ctx, cancel := context.WithCancel(t.Context())
+func runMain(t *testing.T, env gym.Definition, args []string, variables map[string]string) (stdout, stderr *lines, stop func(cause error) int) {
+	ctx, cancel := context.WithCancelCause(t.Context())
 	stdout, stderr = newLines(), newLines()
 	code := make(chan int, 1)
 	go func() {
 		code <- Run(ctx, env, args, func(k string) string { return variables[k] }, stdout, stderr)
 	}()
-	return stdout, stderr, func() int { cancel(); return <-code }
+	return stdout, stderr, func(cause error) int { cancel(cause); return <-code }
 }
 
 // lines is a buffer that is written by one goroutine and read by another.
@@ -262,7 +262,7 @@ func TestMainServesAndStops(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	closed := make(chan websocket.StatusCode, 1)
 	go func() { closed <- ws.closed() }()
-	if code := stop(); code != exitOK {
+	if code := stop(nil); code != exitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code := <-closed; code != websocket.StatusGoingAway {
@@ -302,6 +302,7 @@ func TestMainRefusesAWrongStart(t *testing.T) {
 		{args: []string{"-max-sessions", "many"}, want: "max-sessions"},
 		{vars: map[string]string{"OPENENV_MAX_SESSIONS": "many"}, want: `invalid value "many" for OPENENV_MAX_SESSIONS`},
 		{args: []string{"-session-timeout", "-1s"}, want: "-session-timeout -1s: want a duration"},
+		{args: []string{"-grace", "-1s"}, want: "-grace -1s: want a duration"},
 		{args: []string{"-tool-timeout", "0"}, want: "-tool-timeout 0s: want a duration"},
 		{env: broken, want: "it needs a Name"},
 		{env: gym.Environment[*lab]{Name: "x", New: labEnv().New, Tools: tools.New(tools.Func("reset", "", (*lab).say))}, want: `tool "reset": the names [reset step state close] are reserved`},
@@ -324,7 +325,7 @@ func TestMainHelp(t *testing.T) {
 	if code != exitOK || stderr.Len() != 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, flag := range []string{"-addr", "-mode", "-max-sessions", "-session-timeout", "-tool-timeout", "-allowed-hosts"} {
+	for _, flag := range []string{"-addr", "-mode", "-max-sessions", "-session-timeout", "-tool-timeout", "-allowed-hosts", "-grace"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("%s is missing:\n%s", flag, &stdout)
 		}
