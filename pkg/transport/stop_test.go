@@ -62,11 +62,12 @@ func TestDrainEndsAfterItsGrace(t *testing.T) {
 
 // A handler that does not return is named, and does not keep the process.
 func TestStopLeavesStuckHandlersBehind(t *testing.T) {
-	free := make(chan struct{})
+	running, free := make(chan struct{}), make(chan struct{})
 	env := gym.Environment[*lab]{
 		Name: "stuck",
 		New:  labEnv().New,
 		Tools: tools.New(tools.Do("hang", "Hangs.", func(*lab, context.Context, tools.None) error {
+			close(running)
 			<-free
 			return nil
 		})),
@@ -75,7 +76,7 @@ func TestStopLeavesStuckHandlersBehind(t *testing.T) {
 	waitFor(t, "the address", func() bool { return address.MatchString(stdout.String()) })
 	ws := dial(t, address.FindString(stdout.String())+"/ws")
 	ws.send(stepFrame("hang", "{}"))
-	waitFor(t, "the session", func() bool { return strings.Contains(stderr.String(), "event=session_open") })
+	<-running
 	if c := stop(nil); c != exitFailed {
 		t.Errorf("exit code %d", c)
 	}
