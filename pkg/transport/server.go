@@ -175,9 +175,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		srv.Close()
 		ended = errors.Join(ended, err)
 	}
-	if ended == nil {
-		s.class.Close()
-	} else {
+	if ended = s.closeClass(ended); ended != nil {
 		ended = fmt.Errorf("stopping: %w", ended)
 	}
 	return errors.Join(served, ended)
@@ -200,11 +198,21 @@ func (s *Server) drain(cause error) {
 // Close closes all sessions and waits for their ends, and those of their sockets, as long as ctx allows. It is for
 // servers that something else than [Server.Serve] runs, after their HTTP server has stopped taking requests.
 func (s *Server) Close(ctx context.Context) error {
-	err := s.end(ctx)
-	if err == nil {
+	return s.closeClass(s.end(ctx))
+}
+
+// closeClass closes the class when all sessions have ended. If they have not, it waits for those that were left behind,
+// for whoever goes on living in the process.
+func (s *Server) closeClass(ended error) error {
+	if ended == nil {
 		s.class.Close()
+	} else {
+		go func() {
+			_ = s.sessions.Shutdown(context.Background())
+			s.class.Close()
+		}()
 	}
-	return err
+	return ended
 }
 
 // end takes no more sockets and sessions and ends those that are.
