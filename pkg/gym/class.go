@@ -37,8 +37,13 @@ type Class struct {
 	Mode     tools.Mode
 	Schemas  Schemas
 
+	// Exclusive says that there may be one instance at a time.
+	Exclusive bool
+
+	// Tools are listed where no session is at hand. A value that brings a server of its own may have others.
+	Tools []*mcp.Tool
+
 	shared  *host // the SDK server of all sessions; nil where each value brings its own
-	listing *host // where tools are listed without a session; nil without tools
 	actions *toolActions
 	hooks   hooks
 	servers sync.Map // *mcp.Server → true: those of values that brought their own
@@ -71,8 +76,9 @@ func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, e
 			Name: e.Name, Description: e.Description, Version: e.Version,
 			Readme: optional(e.Readme), Author: optional(e.Author), DocsURL: optional(e.DocsURL),
 		},
-		Mode:    mode,
-		release: func() {},
+		Mode:      mode,
+		Exclusive: e.Exclusive,
+		release:   func() {},
 	}
 	if c.Metadata.Version == "" {
 		c.Metadata.Version = "0.0.0"
@@ -169,10 +175,10 @@ func (e Environment[E]) compileFunctions(c *Class) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// compileTools makes the shared SDK server, or the one value whose own server is asked for listings.
+// compileTools makes the shared SDK server, or lists the tools of a value's own.
 func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	if e.Server != nil {
-		return c.openListing(ctx)
+		return c.listOnce(ctx)
 	}
 	c.hooks.elsewhere = func(tool string) (tools.Mode, bool) { return e.Tools.ElsewhereOnly(tool, c.Mode) }
 	server := mcp.NewServer(
@@ -189,27 +195,25 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	if c.shared, err = newHost(ctx, server, names); err != nil {
 		return err
 	}
-	c.listing, c.release = c.shared, c.shared.close
-	list, err := c.shared.list(ctx)
-	for _, t := range list {
+	c.release = c.shared.close
+	c.Tools, err = c.shared.list(ctx)
+	for _, t := range c.Tools {
 		names[t.Name] = true
 	}
 	return err
 }
 
-// openListing builds the value that listings without a session are taken from. It takes no slot and serves no call.
-func (c *Class) openListing(ctx context.Context) error {
+// listOnce builds a value, asks it for its tools and closes it again.
+func (c *Class) listOnce(ctx context.Context) error {
 	i, err := c.Open(ctx, SessionOptions{ID: "listing"})
 	if err != nil {
 		return fmt.Errorf("building a value to list its tools: %w", err)
 	}
-	c.listing = i.host
-	c.release = func() { i.Close() }
-	list, err := c.listing.list(ctx)
+	c.Tools, err = i.host.list(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the tools of the Server: %w", err)
+		err = fmt.Errorf("listing the tools of the Server: %w", err)
 	}
-	return tools.CheckNames(list)
+	return errors.Join(err, i.Close(), tools.CheckNames(c.Tools))
 }
 
 // Close releases what Compile opened. No instance may be open.
@@ -246,9 +250,6 @@ func (c *Class) ParseReset(raw []byte, overHTTP bool) (ResetParams, error) {
 	p.options, err = c.hooks.parseOptions(rest)
 	return p, err
 }
-
-// ListTools lists the tools where no session is at hand.
-func (c *Class) ListTools(ctx context.Context) ([]*mcp.Tool, error) { return c.listing.list(ctx) }
 
 // elsewhereOnly reports the mode that has a tool which this one lacks.
 func (c *Class) elsewhereOnly(tool string) (tools.Mode, bool) {

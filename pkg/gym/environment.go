@@ -28,9 +28,13 @@ type Environment[E any] struct {
 	Tools *tools.Set[E]
 
 	// Server returns the value's own MCP server, built with the SDK, as another way to have tools. It is asked once per
-	// value, and once more at start-up for a value that serves listings only. Arguments are held to the published
+	// value, and once more at start-up, for a value that is only asked for its tools and closed. Arguments are held to the published
 	// schemas before a tool runs.
 	Server func(E) *mcp.Server
+
+	// Exclusive says that two values cannot live side by side: they share a device, a port, a directory. The server then
+	// has one session at most, and asking it for more is a start-up error.
+	Exclusive bool
 
 	// Instructions tell agents how to use the tools; MCP clients get them when they connect. A Server has its own.
 	Instructions string

@@ -349,14 +349,10 @@ func TestSchemasWithoutFunctions(t *testing.T) {
 // What tools/list publishes has no bare true either, and is of type object, as MCP clients want it.
 func TestPublishedToolSchemas(t *testing.T) {
 	class := compile(t, shopEnv())
-	list, err := class.ListTools(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if len(class.Tools) != 10 {
+		t.Errorf("%d tools", len(class.Tools))
 	}
-	if len(list) != 10 {
-		t.Errorf("%d tools", len(list))
-	}
-	for _, tool := range list {
+	for _, tool := range class.Tools {
 		for _, schema := range []any{tool.InputSchema, tool.OutputSchema} {
 			s, ok := schema.(*jsonschema.Schema)
 			if !ok || s == nil {

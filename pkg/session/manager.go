@@ -210,6 +210,9 @@ func (m *Manager) Active() int {
 	return len(m.sessions)
 }
 
+// Max is how many sessions there may be at once.
+func (m *Manager) Max() int { return m.opts.Max }
+
 // Drain refuses new sessions and waits until the live ones have ended, as long as ctx allows.
 func (m *Manager) Drain(ctx context.Context) error {
 	return m.await(ctx, m.refuse())

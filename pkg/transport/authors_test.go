@@ -169,6 +169,9 @@ func TestAuthorsOwnServerPerSession(t *testing.T) {
 	if err := srv.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+	if counts.opened.Load() < 3 {
+		t.Errorf("%d values were opened", counts.opened.Load())
+	}
 	if o, c := counts.opened.Load(), counts.closed.Load(); o != c {
 		t.Errorf("%d values were opened and %d closed", o, c)
 	}

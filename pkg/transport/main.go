@@ -67,7 +67,7 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	}
 	greet(stdout, srv, ln.Addr())
 	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
-		"addr", ln.Addr().String(), "mode", c.options.Mode, "max_sessions", c.options.Sessions.Max,
+		"addr", ln.Addr().String(), "mode", c.options.Mode, "max_sessions", srv.sessions.Max(),
 		"session_timeout", max(c.options.Sessions.IdleTimeout, 0), "tool_timeout", c.options.Sessions.ToolTimeout)
 	if err := srv.Serve(ctx, ln); err != nil {
 		fmt.Fprintln(stderr, "error:", err)
@@ -118,6 +118,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	idle := fs.Duration("session-timeout", session.DefaultIdleTimeout, "end a session that no socket is attached to after this long without a call; 0 is never")
 	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
 	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
+	fs.StringVar(&c.options.Advertise, "advertise", "", "the server's own `host:port` behind a load balancer: session ids begin with its hex, so that requests find their owner")
 	hosts := fs.String("allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -138,6 +139,9 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	if c.options.Mode, err = tools.ParseMode(strings.ToLower(*mode)); err != nil {
 		return c, err
 	}
+	if _, _, err := net.SplitHostPort(c.options.Advertise); c.options.Advertise != "" && err != nil {
+		return c, fmt.Errorf("-advertise %s: want host:port, such as 10.0.0.7:8000", c.options.Advertise)
+	}
 	switch {
 	case c.options.Sessions.Max < 1:
 		return c, fmt.Errorf("-max-sessions %d: want at least 1", c.options.Sessions.Max)
@@ -151,6 +155,11 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	}
 	if c.options.Grace == 0 {
 		c.options.Grace = -1
+	}
+	asked := false
+	fs.Visit(func(f *flag.Flag) { asked = asked || f.Name == "max-sessions" })
+	if !asked {
+		c.options.Sessions.Max = 0 // the environment's default
 	}
 	c.options.Sessions.IdleTimeout = *idle
 	if *idle == 0 {

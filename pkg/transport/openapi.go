@@ -2,7 +2,6 @@ package transport
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"html/template"
 	"maps"
@@ -22,7 +21,7 @@ type documents struct {
 // object is a JSON object under construction.
 type object = map[string]any
 
-func (s *Server) document(ctx context.Context) (d documents, err error) {
+func (s *Server) document() (d documents, err error) {
 	if d.metadata, err = strictjson.Marshal(s.class.Metadata); err != nil {
 		return d, err
 	}
@@ -32,11 +31,7 @@ func (s *Server) document(ctx context.Context) (d documents, err error) {
 	if d.openapi, err = strictjson.Marshal(s.openAPI()); err != nil {
 		return d, err
 	}
-	list, err := s.class.ListTools(ctx)
-	if err != nil {
-		return d, err
-	}
-	d.page, err = s.docsPage(d.schema, list)
+	d.page, err = s.docsPage(d.schema, s.class.Tools)
 	return d, err
 }
 

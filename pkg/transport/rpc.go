@@ -279,7 +279,7 @@ func (s *Server) listTools(ctx context.Context, id string, own *session.Session)
 	if own != nil {
 		list, err = own.ListTools(ctx)
 	} else {
-		list, err = s.class.ListTools(ctx)
+		list = s.class.Tools
 	}
 	if list == nil {
 		list = []*mcp.Tool{}

@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +29,11 @@ type Options struct {
 	// other interfaces take any Host, unless AllowedHosts is set.
 	AllowedHosts []string
 	Grace        time.Duration // how long a stop that drains waits for live sessions; 0: 30 s; negative: not at all
-	Logger       *slog.Logger  // nil: discard
+	// Advertise is the server's own address, host:port, as a load balancer reaches it. Ids of sessions, agents and handles
+	// then begin with hex(address) "-", so that the balancer finds their owner with no shared store, and an unknown id is
+	// refused before the upgrade of a socket, with 404. "": ids have no address.
+	Advertise string
+	Logger    *slog.Logger // nil: discard
 }
 
 // DefaultGrace is the default of Options.Grace.
@@ -75,17 +81,36 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	if o.Sessions.Logger == nil {
 		o.Sessions.Logger = o.Logger
 	}
+	if o.Advertise != "" {
+		o.Sessions.NewID = advertised(o.Advertise, o.Sessions.NewID)
+	}
 	class, err := env.Compile(ctx, o.Mode)
 	if err != nil {
 		return nil, err
 	}
+	if class.Exclusive {
+		if o.Sessions.Max > 1 {
+			class.Close()
+			return nil, fmt.Errorf("the environment %s is exclusive, since its values cannot live side by side: it can't have %d sessions at once, only one", class.Metadata.Name, o.Sessions.Max)
+		}
+		o.Sessions.Max = 1
+	}
 	s := &Server{class: class, opts: o, log: o.Logger, sessions: session.NewManager(class, o.Sessions), versions: versionContexts()}
-	if s.docs, err = s.document(ctx); err != nil {
+	if s.docs, err = s.document(); err != nil {
 		class.Close()
 		return nil, err
 	}
 	s.mux = s.routes()
 	return s, nil
+}
+
+// advertised makes ids that tell their owner: hex(address) "-" id.
+func advertised(address string, newID func() string) func() string {
+	if newID == nil {
+		newID = rand.Text
+	}
+	prefix := hex.EncodeToString([]byte(address)) + "-"
+	return func() string { return prefix + newID() }
 }
 
 // addSocket counts a WebSocket, which must be taken off again, or refuses it since the server is closing.

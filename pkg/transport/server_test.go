@@ -284,6 +284,8 @@ func TestMainRefusesAWrongStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
+	exclusive := labEnv()
+	exclusive.Exclusive = true
 	broken := labEnv()
 	broken.Name, broken.Tools = "", tools.New(tools.Func("reset", "", (*lab).say))
 	for _, c := range []struct {
@@ -302,6 +304,8 @@ func TestMainRefusesAWrongStart(t *testing.T) {
 		{args: []string{"-max-sessions", "many"}, want: "max-sessions"},
 		{vars: map[string]string{"OPENENV_MAX_SESSIONS": "many"}, want: `invalid value "many" for OPENENV_MAX_SESSIONS`},
 		{args: []string{"-session-timeout", "-1s"}, want: "-session-timeout -1s: want a duration"},
+		{env: exclusive, args: []string{"-max-sessions", "2"}, want: "the environment lab is exclusive"},
+		{args: []string{"-advertise", "here"}, want: "-advertise here: want host:port"},
 		{args: []string{"-grace", "-1s"}, want: "-grace -1s: want a duration"},
 		{args: []string{"-tool-timeout", "0"}, want: "-tool-timeout 0s: want a duration"},
 		{env: broken, want: "it needs a Name"},
@@ -325,7 +329,7 @@ func TestMainHelp(t *testing.T) {
 	if code != exitOK || stderr.Len() != 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, flag := range []string{"-addr", "-mode", "-max-sessions", "-session-timeout", "-tool-timeout", "-allowed-hosts", "-grace"} {
+	for _, flag := range []string{"-addr", "-mode", "-max-sessions", "-session-timeout", "-tool-timeout", "-allowed-hosts", "-grace", "-advertise"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("%s is missing:\n%s", flag, &stdout)
 		}

@@ -22,6 +22,12 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		return
 	}
 	defer s.sockets.Done()
+	if id := addressed(r); id != "" && s.opts.Advertise != "" {
+		if _, _, err := s.sessions.Reach(id); unknown(err) {
+			httpError(w, err)
+			return
+		}
+	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // admit has looked at Origin
 		CompressionMode:    websocket.CompressionDisabled,
@@ -38,6 +44,11 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	k.base = baseURL(r)
 	build(k)
 	k.serve(addressed(r))
+}
+
+func unknown(err error) bool {
+	var se *session.Error
+	return errors.As(err, &se) && se.Code == session.Unknown
 }
 
 // open opens a session, or finds the one with that id. Where it can't, it says so and closes the socket.
