@@ -92,20 +92,26 @@ const (
 // cause of ctx. A session that a socket opened is the socket's until [Session.Release].
 func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 	s, err := m.reserve(origin)
+	if err != nil && err.Code == CapacityReached && m.makeRoom(ctx) {
+		s, err = m.reserve(origin)
+	}
 	if err != nil {
+		if err.Code == CapacityReached {
+			m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "active", err.Active, "max", err.Max, "origin", origin.String())
+		}
 		return nil, err
 	}
 	start := time.Now()
-	inst, err := m.build(ctx, s)
-	if err != nil {
+	inst, fault := m.build(ctx, s)
+	if fault != nil {
 		s.free()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		s.log.Warn("environment could not be built", "event", "factory_error", "error", err)
+		s.log.Warn("environment could not be built", "event", "factory_error", "error", fault)
 		return nil, &Error{
-			Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, err),
-			Factory: m.class.Metadata.Name, Err: err,
+			Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, fault),
+			Factory: m.class.Metadata.Name, Err: fault,
 		}
 	}
 	if !s.ready(inst) { // shut down meanwhile
@@ -128,18 +134,17 @@ func (m *Manager) build(ctx context.Context, s *Session) (*gym.Instance, error) 
 	return m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
 }
 
-func errStopping() error {
+func errStopping() *Error {
 	return &Error{Code: ShuttingDown, Message: "the server is shutting down and takes no new sessions"}
 }
 
-func (m *Manager) reserve(origin Origin) (*Session, error) {
+func (m *Manager) reserve(origin Origin) (*Session, *Error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.stopping:
 		return nil, errStopping()
 	case len(m.sessions) >= m.opts.Max:
-		m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "active", len(m.sessions), "max", m.opts.Max, "origin", origin.String())
 		return nil, &Error{
 			Code: CapacityReached, Active: len(m.sessions), Max: m.opts.Max,
 			Message: fmt.Sprintf("no free session: %d of %d are in use; try again when one has ended", len(m.sessions), m.opts.Max),

@@ -46,7 +46,8 @@ type Session struct {
 	idle     *time.Timer
 	agent    *Agent // the MCP client that has initialised, if any
 	agents   map[*Agent]bool
-	handles  []string // by which agents reach the session
+	handles  []string             // by which agents reach the session
+	silence  func() time.Duration // of the socket that owns or holds the session; nil: not told
 	closeErr error
 
 	// leaving counts the agents that are ending. Add under mu, and only while they are in agents.

@@ -39,9 +39,10 @@ type socket struct {
 	agent  bool   // it came by a handle
 	base   string // where the client reaches the server
 
-	ctx  context.Context // ends when the socket has gone, and with it the call that runs
-	gone context.CancelCauseFunc
-	slow *time.Timer // runs while a message is written; belongs to who answers
+	ctx   context.Context // ends when the socket has gone, and with it the call that runs
+	gone  context.CancelCauseFunc
+	pulse pulse
+	slow  *time.Timer // runs while a message is written; belongs to who answers
 
 	mu        sync.Mutex // guards what follows
 	answering bool       // somebody plays the answering part, or the session is being opened
@@ -64,12 +65,11 @@ type replyFunc func(reply []byte, last, here bool)
 // read until it has had answers.
 const queuedFrames = 16
 
-func newSocket(s *Server, conn *websocket.Conn, ctx context.Context, gone context.CancelCauseFunc) *socket {
-	k := &socket{s: s, conn: conn, ctx: ctx, gone: gone}
+func (k *socket) init(s *Server, conn *websocket.Conn, ctx context.Context, gone context.CancelCauseFunc) {
+	k.s, k.conn, k.ctx, k.gone = s, conn, ctx, gone
 	k.room.L = &k.mu
 	k.relief = time.AfterFunc(time.Hour, k.relieve)
 	k.relief.Stop()
-	return k
 }
 
 // serve finds the session and plays the parts until the socket has gone. The session is let go when nobody answers any
@@ -97,6 +97,8 @@ func (k *socket) serve(id string) {
 		k.mu.Unlock()
 		k.release()
 	})
+	k.pulse.start(k)
+	defer k.pulse.stop()
 	k.read()
 	<-released
 	<-opened
@@ -129,6 +131,9 @@ func (k *socket) receive() (data []byte, ok bool) {
 	switch {
 	case err != nil:
 		return nil, false
+	}
+	k.pulse.beat()
+	switch {
 	case kind == websocket.MessageBinary:
 		k.conn.Close(websocket.StatusUnsupportedData, "send text messages")
 		return nil, false
@@ -162,6 +167,13 @@ func (k *socket) begin(data []byte) (frame int) {
 		k.relief.Reset(reliefAfter)
 	}
 	return k.inline
+}
+
+// busy reports whether somebody answers.
+func (k *socket) busy() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.answering
 }
 
 // end reports whether the reader of that frame still has the reading part.

@@ -28,7 +28,10 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 			return
 		}
 	}
+	k := &socket{}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		OnPingReceived:     func(context.Context, []byte) bool { k.pulse.beat(); return true },
+		OnPongReceived:     func(context.Context, []byte) { k.pulse.beat() },
 		InsecureSkipVerify: true, // admit has looked at Origin
 		CompressionMode:    websocket.CompressionDisabled,
 		Subprotocols:       []string{"mcp"},
@@ -40,7 +43,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	conn.SetReadLimit(s.opts.MaxMessage)
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
-	k := newSocket(s, conn, ctx, gone)
+	k.init(s, conn, ctx, gone)
 	k.base = baseURL(r)
 	build(k)
 	k.serve(addressed(r))
@@ -63,6 +66,9 @@ func (k *socket) open(id string) bool {
 	k.session, k.hold = found, hold
 	k.mu.Unlock()
 	k.unlink = context.AfterFunc(found.Context(), k.sessionOver)
+	if hold != session.Joined {
+		found.Watch(k.pulse.silence)
+	}
 	return true
 }
 
