@@ -41,7 +41,7 @@ func TestRewardRule(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", c.action, reward(t, o), err, c.want)
 		}
 	}
-	state, err := s.State(t.Context())
+	state, err := s.State(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +53,10 @@ func TestRewardRule(t *testing.T) {
 	if err := json.Unmarshal(state, &got); err != nil || got.Steps != 6 || got.Last != "héllo wörl" || got.Total != 1.5 {
 		t.Errorf("state %s, %v", state, err)
 	}
-	if o, err := s.Reset(t.Context(), gym.ResetParams{}); err != nil || reward(t, o) != "null" {
+	if o, err := s.Reset(t.Context(), gym.ResetParams{}, 0); err != nil || reward(t, o) != "null" {
 		t.Errorf("reset gave %v, %v", o, err)
 	}
-	if state, err := s.State(t.Context()); err != nil || !strings.Contains(string(state), `"step_count":0,`) || !strings.Contains(string(state), `"last_message":""`) {
+	if state, err := s.State(t.Context(), 0); err != nil || !strings.Contains(string(state), `"step_count":0,`) || !strings.Contains(string(state), `"last_message":""`) {
 		t.Errorf("after a reset: %s, %v", state, err)
 	}
 }

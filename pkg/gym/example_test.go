@@ -65,7 +65,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := s.Reset(ctx, params); err != nil {
+	if _, err := s.Reset(ctx, params, 0); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -83,7 +83,7 @@ func Example() {
 		reward, _ := json.Marshal(o.Reward)
 		fmt.Printf("reward %s, done %v\n", reward, o.Done)
 	}
-	state, err := s.State(ctx)
+	state, err := s.State(ctx, 0)
 	fmt.Println(string(state), err)
 	// Output:
 	// reward false, done false

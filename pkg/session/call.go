@@ -304,13 +304,13 @@ func (s *Session) stepOwn(ctx context.Context, a gym.Action, limit time.Duration
 }
 
 // Reset begins a new episode. err is a *[TimeoutError], that the session closed, the cause of ctx, or what the author's
-// function returned.
-func (s *Session) Reset(ctx context.Context, p gym.ResetParams) (gym.Observation, error) {
+// function returned. limit 0 is the server's.
+func (s *Session) Reset(ctx context.Context, p gym.ResetParams, limit time.Duration) (gym.Observation, error) {
 	type outcome struct {
 		o   gym.Observation
 		err error
 	}
-	out, _, err := do(s, ctx, "reset", s.m.opts.ResetTimeout,
+	out, _, err := do(s, ctx, "reset", or(limit, s.m.opts.ResetTimeout),
 		func(ctx context.Context) (out outcome) {
 			out.o, out.err = s.inst.Reset(ctx, p)
 			return out
@@ -319,12 +319,12 @@ func (s *Session) Reset(ctx context.Context, p gym.ResetParams) (gym.Observation
 }
 
 // State is the state as the wire has it. Errors are as for [Session.Reset].
-func (s *Session) State(ctx context.Context) (json.RawMessage, error) {
+func (s *Session) State(ctx context.Context, limit time.Duration) (json.RawMessage, error) {
 	type outcome struct {
 		state json.RawMessage
 		err   error
 	}
-	out, _, err := do(s, ctx, "state", s.m.opts.ToolTimeout,
+	out, _, err := do(s, ctx, "state", or(limit, s.m.opts.ToolTimeout),
 		func(ctx context.Context) (out outcome) {
 			out.state, out.err = s.inst.State(ctx)
 			return out

@@ -176,13 +176,16 @@ func (m *Manager) Get(id string) (*Session, error) {
 }
 
 // Attach finds a session for a gym channel, which will hold it until [Session.Release]. A session that another one holds
-// is waited for, up to 5 seconds. The error is an *[Error] with code Unknown, Initializing or Busy, or the cause of ctx.
-func (m *Manager) Attach(ctx context.Context, id string) (*Session, error) {
+// is waited for, up to 5 seconds. The channel has it as Attached, or as its Owner if it comes back to a session that
+// waited for it: see [Session.Linger]. The error is an *[Error] with code Unknown, Initializing or Busy, or the cause of
+// ctx.
+func (m *Manager) Attach(ctx context.Context, id string) (*Session, Hold, error) {
 	s, err := m.Get(id)
 	if err != nil {
-		return nil, err
+		return nil, Attached, err
 	}
-	return s, s.attach(ctx)
+	h, err := s.attach(ctx)
+	return s, h, err
 }
 
 // Join finds a session for a socket that will use its tools, beside others, until [Session.Release]. Results are those of

@@ -50,6 +50,12 @@ type Session struct {
 	silence  func() time.Duration // of the socket that owns or holds the session; nil: not told
 	closeErr error
 
+	awaited *time.Timer       // runs while the session waits for the socket that owned it to come back
+	replies map[string]*Reply // by request id, those under way too
+	kept    []*Reply          // those that are made, oldest first
+
+	tasks sync.WaitGroup // makers of replies; Add under mu while open
+
 	// leaving counts the agents that are ending. Add under mu, and only while they are in agents.
 	leaving sync.WaitGroup
 }
@@ -134,28 +140,33 @@ func (s *Session) Context() context.Context { return s.ctx }
 const attachWait = 5 * time.Second
 
 // attach gives the session to a gym channel. It waits for another one to go, but not for long.
-func (s *Session) attach(ctx context.Context) error {
+func (s *Session) attach(ctx context.Context) (Hold, error) {
 	timer := time.NewTimer(attachWait)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
 		err, released := s.usableLocked(), s.released
+		hold := Attached
 		if err == nil && !s.held {
 			s.hold()
 			s.sockets++
 			s.last = time.Now()
+			if s.awaited != nil {
+				s.awaited.Stop()
+				s.awaited, hold = nil, Owner
+			}
 		}
 		s.mu.Unlock()
 		if err != nil || released == nil {
-			return err
+			return hold, err
 		}
 		select {
 		case <-released:
 		case <-s.done:
 		case <-timer.C:
-			return &Error{Code: Busy, Message: "session " + s.ID + " already has an attached WebSocket"}
+			return hold, &Error{Code: Busy, Message: "session " + s.ID + " already has an attached WebSocket"}
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return hold, context.Cause(ctx)
 		}
 	}
 }
@@ -163,6 +174,15 @@ func (s *Session) attach(ctx context.Context) error {
 // hold (mu held, or not shared yet) marks the session as held by a gym channel.
 func (s *Session) hold() {
 	s.held, s.released = true, make(chan struct{})
+}
+
+// letGo (mu held) is the opposite of hold.
+func (s *Session) letGo() {
+	if s.held {
+		s.held = false
+		close(s.released)
+		s.released = nil
+	}
 }
 
 func (s *Session) join() error {
@@ -193,10 +213,8 @@ func (s *Session) Release(ctx context.Context, h Hold) error {
 	if h == Owner {
 		s.owned, s.closeDue = false, true
 	}
-	if s.held && (h == Attached || h == Owner && s.origin == ByGymSocket) {
-		s.held = false
-		close(s.released)
-		s.released = nil
+	if h == Attached || h == Owner && s.origin == ByGymSocket {
+		s.letGo()
 	}
 	end := s.closeDue && !s.held && !s.owned || h == Owner
 	s.armIdle()
@@ -211,7 +229,7 @@ func (s *Session) Release(ctx context.Context, h Hold) error {
 // end when the socket lets go, and returns true.
 func (s *Session) closeUnlessHeld(reason string) (later bool) {
 	s.mu.Lock()
-	if later = s.held || s.owned; later {
+	if later = s.held || s.owned && s.awaited == nil; later {
 		s.closeDue = true
 		s.mu.Unlock()
 		return true
@@ -224,7 +242,7 @@ func (s *Session) closeUnlessHeld(reason string) (later bool) {
 
 // armIdle (mu held) starts the idle timer, unless it runs or the session cannot go idle.
 func (s *Session) armIdle() {
-	if s.m.opts.IdleTimeout < 0 || s.sockets > 0 || s.origin == Temporary || s.state != open || s.idle != nil {
+	if s.m.opts.IdleTimeout < 0 || s.sockets > 0 || s.awaited != nil || s.origin == Temporary || s.state != open || s.idle != nil {
 		return
 	}
 	s.idle = time.AfterFunc(s.m.opts.IdleTimeout-time.Since(s.last), s.reap)
@@ -238,7 +256,7 @@ func (s *Session) reap() {
 	if s.calls > 0 {
 		s.last = time.Now()
 	}
-	if s.state != open || s.sockets > 0 || time.Since(s.last) < s.m.opts.IdleTimeout {
+	if s.state != open || s.sockets > 0 || s.awaited != nil || time.Since(s.last) < s.m.opts.IdleTimeout {
 		s.armIdle()
 		s.mu.Unlock()
 		return
@@ -281,8 +299,10 @@ func (s *Session) begin(reason string) {
 	s.state = closing
 	start := s.inst != nil && !s.ending
 	s.ending = s.ending || start
-	if s.idle != nil {
-		s.idle.Stop()
+	for _, t := range []*time.Timer{s.idle, s.awaited} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	s.mu.Unlock()
 	s.cancel(errClosed())
@@ -303,6 +323,7 @@ func (s *Session) teardown(reason string) {
 		a.Leave()
 	}
 	s.leaving.Wait()
+	s.tasks.Wait()
 	s.awaitTurn()
 	err := s.closeInstance()
 	if err != nil {

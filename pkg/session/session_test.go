@@ -193,12 +193,12 @@ func TestResetHasItsOwnDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Reset(t.Context(), p); err != nil {
+		if _, err := s.Reset(t.Context(), p, 0); err != nil {
 			t.Fatalf("four minutes are in time: %v", err)
 		}
 		p, _ = m.Class().ParseReset([]byte(`{"episode_id":"e2","time":600000000000}`), false)
 		start := time.Now()
-		_, err = s.Reset(t.Context(), p)
+		_, err = s.Reset(t.Context(), p, 0)
 		var timeout *TimeoutError
 		if !errors.As(err, &timeout) || time.Since(start) != DefaultResetTimeout {
 			t.Fatalf("got %v after %v, want a time-out after %v", err, time.Since(start), DefaultResetTimeout)
@@ -327,7 +327,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		}
 		held := m.mustOpen(t, ByGymSocket)
 		attached := m.mustOpen(t, ByCreate)
-		if _, err := m.Attach(t.Context(), attached.ID); err != nil {
+		if _, _, err := m.Attach(t.Context(), attached.ID); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -381,30 +381,30 @@ func TestAttachWaitsForTheSocketBefore(t *testing.T) {
 		w := &world{}
 		m := w.manager(t, Options{})
 		s := m.mustOpen(t, ByCreate)
-		if _, err := m.Attach(t.Context(), s.ID); err != nil {
+		if _, _, err := m.Attach(t.Context(), s.ID); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := m.Attach(t.Context(), s.ID); codeOf(err) != Busy || time.Since(start) != 5*time.Second {
+		if _, _, err := m.Attach(t.Context(), s.ID); codeOf(err) != Busy || time.Since(start) != 5*time.Second {
 			t.Errorf("got %v after %v, want a refusal after 5s", err, time.Since(start))
 		}
 		start = time.Now()
 		time.AfterFunc(3*time.Second, func() { s.Release(context.Background(), Attached) })
-		if _, err := m.Attach(t.Context(), s.ID); err != nil || time.Since(start) != 3*time.Second {
+		if _, _, err := m.Attach(t.Context(), s.ID); err != nil || time.Since(start) != 3*time.Second {
 			t.Errorf("got %v after %v, want the session when it is let go", err, time.Since(start))
 		}
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(gone) })
-		if _, err := m.Attach(ctx, s.ID); !errors.Is(err, gone) {
+		if _, _, err := m.Attach(ctx, s.ID); !errors.Is(err, gone) {
 			t.Errorf("got %v", err)
 		}
 		time.AfterFunc(time.Second, func() { s.Close(context.Background(), "test") })
-		if _, err := m.Attach(t.Context(), s.ID); codeOf(err) != Unknown {
+		if _, _, err := m.Attach(t.Context(), s.ID); codeOf(err) != Unknown {
 			t.Errorf("a session that closes meanwhile: %v", err)
 		}
 		own := m.mustOpen(t, ByMCPSocket)
-		if _, err := m.Attach(t.Context(), own.ID); err != nil {
+		if _, _, err := m.Attach(t.Context(), own.ID); err != nil {
 			t.Errorf("a session that a socket on /mcp owns has room for a gym channel: %v", err)
 		}
 		if closing, err := m.Close(t.Context(), own.ID); !closing || err != nil {
@@ -511,7 +511,7 @@ func TestSlowFactory(t *testing.T) {
 			t.Errorf("another session waited %v for a slow factory", time.Since(start))
 		}
 		join := func(id string) (*Session, error) { s, _, err := m.Join(id); return s, err }
-		attach := func(id string) (*Session, error) { return m.Attach(t.Context(), id) }
+		attach := func(id string) (*Session, error) { s, _, err := m.Attach(t.Context(), id); return s, err }
 		for _, f := range []func(string) (*Session, error){m.Get, attach, join} {
 			if _, err := f("id1"); codeOf(err) != Initializing {
 				t.Errorf("a session that is being built: %v", err)
@@ -555,7 +555,7 @@ func TestCloseWaitsForTheSocket(t *testing.T) {
 	w := &world{}
 	m := w.manager(t, Options{})
 	s := m.mustOpen(t, ByCreate)
-	if _, err := m.Attach(t.Context(), s.ID); err != nil {
+	if _, _, err := m.Attach(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
 	if closing, err := m.Close(t.Context(), s.ID); !closing || err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
@@ -32,8 +33,9 @@ const (
 )
 
 type frame struct {
-	Type string `json:"type"`
-	Data any    `json:"data"`
+	Type      string `json:"type"`
+	Data      any    `json:"data"`
+	RequestID string `json:"request_id,omitempty"` // the request's, if it had one
 }
 
 // frameSize is what most frames fit in.
@@ -44,7 +46,10 @@ func (f frame) AppendJSON(b []byte) (_ []byte, err error) {
 	b = append(b, `{"type":"`...)
 	b = append(b, f.Type...)
 	b = append(b, `","data":`...)
-	b, err = strictjson.Append(b, f.Data)
+	if b, err = strictjson.Append(b, f.Data); err == nil && f.RequestID != "" {
+		b = append(b, `,"request_id":`...)
+		b, err = strictjson.AppendString(b, f.RequestID)
+	}
 	return append(b, '}'), err
 }
 
@@ -102,7 +107,7 @@ func encodeFrame(f frame) []byte {
 	if err == nil {
 		return b
 	}
-	b, err = strictjson.Marshal(frame{"error", errorData{Message: "the answer cannot be written as JSON: " + err.Error(), Code: codeExecution}})
+	b, err = strictjson.Marshal(frame{Type: "error", Data: errorData{Message: "the answer cannot be written as JSON: " + err.Error(), Code: codeExecution}})
 	if err != nil {
 		return []byte(`{"type":"error","data":{"message":"the answer cannot be written as JSON","code":"` + codeExecution + `"}}`)
 	}
@@ -135,7 +140,7 @@ func frameError(err error) frame {
 			d.Code, d.Factory = codeFactory, se.Factory
 		}
 	}
-	return frame{"error", d}
+	return frame{Type: "error", Data: d}
 }
 
 // A frameRefused is a frame that is not served, whatever its data.
@@ -143,20 +148,64 @@ type frameRefused struct{ code, message string }
 
 func (e *frameRefused) Error() string { return e.message }
 
+// A gymRequest is a frame that has been checked.
+type gymRequest struct {
+	typ  string
+	data strictjson.Raw // nil or an object
+	// id and limit are extensions, beside type: the reply repeats the id, and is given again to who sends it again; the
+	// deadline takes the server's place.
+	id    string
+	limit time.Duration
+}
+
 // answerFrame answers one text message of the gym channel.
 func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) (here bool) {
-	typ, data, err := k.s.parseFrame(text)
+	q, err := k.s.parseFrame(text)
 	switch {
 	case err != nil:
 		reply(encodeFrame(frameError(err)), false, true)
-	case typ == "close":
+	case q.typ == "close":
 		reply(nil, true, true)
-	case typ == "step" && k.s.simulation():
-		return k.step(ctx, data, reply)
+	case q.id != "":
+		reply(k.answerOnce(ctx, q), false, true)
+	case q.typ == "step" && k.s.simulation():
+		return k.step(ctx, q, reply)
 	default:
-		reply(encodeOutcome(k.serveFrame(ctx, typ, data)), false, true)
+		reply(encodeOutcome(k.serveFrame(ctx, q)), false, true)
 	}
 	return true
+}
+
+// answerOnce answers a request that has an id: it is served once, however often it is sent. Where the session waits for a
+// client that is lost, what the client has asked for goes on.
+func (k *socket) answerOnce(ctx context.Context, q gymRequest) []byte {
+	serving := ctx
+	if k.resume > 0 {
+		serving = context.WithoutCancel(ctx)
+	}
+	serve := func(ctx context.Context) []byte {
+		f, err := k.serveFrame(ctx, q)
+		if ctx.Err() != nil && k.session.Context().Err() == nil {
+			return nil // given up with its socket; it may be sent again
+		}
+		if err != nil {
+			f = frameError(err)
+		}
+		f.RequestID = q.id
+		return k.contained(func() []byte { return encodeFrame(f) })
+	}
+	for {
+		r, err := k.session.Once(serving, q.id, serve)
+		if err != nil {
+			f := frameError(err)
+			f.RequestID = q.id
+			return encodeFrame(f)
+		}
+		// A reply that another socket has asked for may have been given up with that socket.
+		if text := r.Wait(ctx); text != nil || ctx.Err() != nil {
+			return text
+		}
+	}
 }
 
 func encodeOutcome(f frame, err error) []byte {
@@ -166,39 +215,48 @@ func encodeOutcome(f frame, err error) []byte {
 	return encodeFrame(f)
 }
 
-func (k *socket) step(ctx context.Context, data strictjson.Raw, reply replyFunc) (here bool) {
-	a, err := k.s.class.ParseAction(data)
+func (k *socket) step(ctx context.Context, q gymRequest, reply replyFunc) (here bool) {
+	a, err := k.s.class.ParseAction(q.data)
 	if err != nil {
 		reply(encodeFrame(frameError(err)), false, true)
 		return true
 	}
-	return k.session.StepThen(ctx, a, 0, func(o gym.Observation, err error, here bool) {
-		text := k.contained(func() []byte { return encodeOutcome(frame{"observation", newObservationData(o)}, err) })
+	return k.session.StepThen(ctx, a, q.limit, func(o gym.Observation, err error, here bool) {
+		text := k.contained(func() []byte { return encodeOutcome(frame{Type: "observation", Data: newObservationData(o)}, err) })
 		reply(text, false, here)
 	})
 }
 
-func (k *socket) serveFrame(ctx context.Context, typ string, data strictjson.Raw) (frame, error) {
-	if !k.s.simulation() && typ != "mcp" {
-		return frame{}, &frameRefused{codeNotAllowed, fmt.Sprintf("%s belongs to the trainer, and this server runs in production mode; use mcp frames", typ)}
+func (k *socket) serveFrame(ctx context.Context, q gymRequest) (frame, error) {
+	if !k.s.simulation() && q.typ != "mcp" {
+		return frame{}, &frameRefused{codeNotAllowed, fmt.Sprintf("%s belongs to the trainer, and this server runs in production mode; use mcp frames", q.typ)}
 	}
-	switch typ {
+	switch q.typ {
 	case "reset":
-		p, err := k.s.class.ParseReset(data, false)
+		p, err := k.s.class.ParseReset(q.data, false)
 		if err != nil {
 			return frame{}, err
 		}
-		o, err := k.session.Reset(ctx, p)
-		return frame{"observation", newObservationData(o)}, err
+		o, err := k.session.Reset(ctx, p, q.limit)
+		return frame{Type: "observation", Data: newObservationData(o)}, err
+	case "step":
+		a, err := k.s.class.ParseAction(q.data)
+		if err != nil {
+			return frame{}, err
+		}
+		o, err := k.session.Step(ctx, a, q.limit)
+		return frame{Type: "observation", Data: newObservationData(o)}, err
 	case "state":
-		state, err := k.session.State(ctx)
-		return frame{"state", strictjson.Raw(state)}, err
+		state, err := k.session.State(ctx, q.limit)
+		return frame{Type: "state", Data: strictjson.Raw(state)}, err
 	default: // mcp: parseFrame knows no other
-		reply := k.s.rpcChecked(ctx, data, k.peer())
+		from := k.peer()
+		from.limit = q.limit
+		reply := k.s.rpcChecked(ctx, q.data, from)
 		if reply == nil { // a notification, but every frame has its reply
 			reply = rpcNothing
 		}
-		return frame{"mcp", strictjson.Raw(reply)}, nil
+		return frame{Type: "mcp", Data: strictjson.Raw(reply)}, nil
 	}
 }
 
@@ -215,25 +273,27 @@ var frameTypes = map[string]dataRule{
 	"reset": optionalData, "step": requiredData, "state": noData, "close": noData, "mcp": requiredData,
 }
 
-// parseFrame checks a text message and takes it apart. The data is nil or an object.
-func (s *Server) parseFrame(text []byte) (typ string, data strictjson.Raw, err error) {
+// parseFrame checks a text message and takes it apart.
+func (s *Server) parseFrame(text []byte) (q gymRequest, err error) {
 	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
-		return "", nil, err
+		return q, err
 	}
 	if typ, data, ok := plainFrame(text); ok {
-		return typ, data, nil
+		return gymRequest{typ: typ, data: data}, nil
 	}
 	var f struct {
-		Type strictjson.Raw `json:"type"`
-		Data strictjson.Raw `json:"data"`
+		Type    strictjson.Raw `json:"type"`
+		Data    strictjson.Raw `json:"data"`
+		ID      strictjson.Raw `json:"request_id"`
+		Timeout strictjson.Raw `json:"timeout_s"`
 	}
 	known := strictjson.UnmarshalKnown(text, &f)
 	if strictjson.Raw(text).Kind() != '{' {
-		return "", nil, invalid(nil, "dict_type", "want an object with type and data", text)
+		return q, invalid(nil, "dict_type", "want an object with type and data", text)
 	}
 	if known != nil { // unknown keys; the type may be fine
 		if err := strictjson.Unmarshal(text, &f); err != nil {
-			return "", nil, invalid(nil, "value_error", err.Error(), text)
+			return q, invalid(nil, "value_error", err.Error(), text)
 		}
 	}
 	typ, isString := strictjson.String(f.Type)
@@ -244,17 +304,21 @@ func (s *Server) parseFrame(text []byte) (typ string, data strictjson.Raw, err e
 		if f.Type != nil {
 			what = fmt.Sprintf("unknown message type %.100s", f.Type)
 		}
-		return "", nil, &frameRefused{codeUnknownType, what + "; want reset, step, state, mcp or close"}
+		return q, &frameRefused{codeUnknownType, what + "; want reset, step, state, mcp or close"}
 	case known != nil:
-		return "", nil, extraKeys(text, "type", "data")
+		return q, extraKeys(text, "type", "data", "request_id", "timeout_s")
 	case f.Data == nil && rule == requiredData:
-		return "", nil, invalid([]any{"data"}, "missing", "field required", text)
+		return q, invalid([]any{"data"}, "missing", "field required", text)
 	case f.Data != nil && rule == noData:
-		return "", nil, invalid([]any{"data"}, "extra_forbidden", "unknown field", f.Data)
+		return q, invalid([]any{"data"}, "extra_forbidden", "unknown field", f.Data)
 	case f.Data != nil && f.Data.Kind() != '{':
-		return "", nil, invalid([]any{"data"}, "dict_type", "want an object", f.Data)
+		return q, invalid([]any{"data"}, "dict_type", "want an object", f.Data)
 	}
-	return typ, f.Data, nil
+	q = gymRequest{typ: typ, data: f.Data}
+	if q.id, err = requestID(nil, f.ID); err == nil {
+		q.limit, err = timeoutOf(nil, f.Timeout)
+	}
+	return q, err
 }
 
 // plainFrame takes a frame with data that is fine at a glance.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
@@ -29,7 +30,7 @@ func (s *Server) postReset(w http.ResponseWriter, r *http.Request) {
 		httpError(w, err)
 		return
 	}
-	s.answer(w, r, func(live *session.Session) (gym.Observation, error) { return live.Reset(r.Context(), p) })
+	s.answer(w, r, func(live *session.Session) (gym.Observation, error) { return live.Reset(r.Context(), p, 0) })
 }
 
 func (s *Server) postStep(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +72,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f func(*session.
 func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 	var state json.RawMessage
 	err := s.withSession(r.Context(), r.URL.Query().Get("session_id"), func(live *session.Session) (err error) {
-		state, err = live.State(r.Context())
+		state, err = live.State(r.Context(), 0)
 		return err
 	})
 	if err != nil {
@@ -132,27 +133,44 @@ func parseStep(body []byte) (req stepRequest, err error) {
 		return req, invalid([]any{"body", "action"}, "dict_type", "want an object", b.Action)
 	}
 	req.action = b.Action
-	if b.Timeout != nil && b.Timeout.Kind() != 'n' {
-		var seconds float64
-		if b.Timeout.Kind() != '0' || strictjson.Unmarshal(b.Timeout, &seconds) != nil {
-			return req, invalid([]any{"body", "timeout_s"}, "float_type", "want a number of seconds", b.Timeout)
-		}
-		if seconds <= 0 {
-			return req, invalid([]any{"body", "timeout_s"}, "greater_than", "want more than 0", b.Timeout)
-		}
-		req.timeout = time.Duration(min(seconds*float64(time.Second), float64(math.MaxInt64/2)))
-		req.timeout = max(req.timeout, 1)
+	under := []any{"body"}
+	if req.timeout, err = timeoutOf(under, b.Timeout); err != nil {
+		return req, err
 	}
-	if b.RequestID != nil && b.RequestID.Kind() != 'n' {
-		id, ok := strictjson.String(b.RequestID)
-		switch {
-		case !ok:
-			return req, invalid([]any{"body", "request_id"}, "string_type", "want a string", b.RequestID)
-		case len([]rune(id)) > maxRequestID:
-			return req, invalid([]any{"body", "request_id"}, "string_too_long", "want at most 255 characters", b.RequestID)
-		}
+	_, err = requestID(under, b.RequestID)
+	return req, err
+}
+
+// timeoutOf reads timeout_s, a number of seconds more than 0; 0 stands for none. under is where the member stands.
+func timeoutOf(under []any, raw strictjson.Raw) (time.Duration, error) {
+	if raw == nil || raw.Kind() == 'n' {
+		return 0, nil
 	}
-	return req, nil
+	at := append(slices.Clone(under), "timeout_s")
+	var seconds float64
+	if raw.Kind() != '0' || strictjson.Unmarshal(raw, &seconds) != nil {
+		return 0, invalid(at, "float_type", "want a number of seconds", raw)
+	}
+	if seconds <= 0 {
+		return 0, invalid(at, "greater_than", "want more than 0", raw)
+	}
+	return max(time.Duration(min(seconds*float64(time.Second), float64(math.MaxInt64/2))), 1), nil
+}
+
+// requestID reads request_id, a string; "" stands for none.
+func requestID(under []any, raw strictjson.Raw) (string, error) {
+	if raw == nil || raw.Kind() == 'n' {
+		return "", nil
+	}
+	at := append(slices.Clone(under), "request_id")
+	id, ok := strictjson.String(raw)
+	switch {
+	case !ok:
+		return "", invalid(at, "string_type", "want a string", raw)
+	case utf8.RuneCountInString(id) > maxRequestID:
+		return "", invalid(at, "string_too_long", fmt.Sprintf("want at most %d characters", maxRequestID), raw)
+	}
+	return id, nil
 }
 
 // underBody puts the locations of an input's faults below "body", where HTTP has them.

@@ -66,6 +66,7 @@ type peer struct {
 	session *session.Session // that its socket or address is of, or nil
 	agent   bool             // it came by a handle: for it there are tools and nothing else
 	base    string           // where it reaches the server: http://host
+	limit   time.Duration    // deadline of its calls; 0: the server's
 }
 
 // rpc checks and answers one request. A nil answer means that none is due.
@@ -243,7 +244,7 @@ func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, e
 		list, err := s.listTools(ctx, id, own.session)
 		return map[string]any{"tools": list}, err
 	case "tools/call":
-		return s.callTool(ctx, p, id, own.session)
+		return s.callTool(ctx, p, id, own)
 	}
 	if !own.agent {
 		switch *req.Method {
@@ -287,7 +288,8 @@ func (s *Server) listTools(ctx context.Context, id string, own *session.Session)
 	return list, err
 }
 
-func (s *Server) callTool(ctx context.Context, p rpcParams, id string, own *session.Session) (result any, err error) {
+func (s *Server) callTool(ctx context.Context, p rpcParams, id string, from peer) (result any, err error) {
+	own := from.session
 	name, err := optionalString("params.name", p.Name)
 	switch {
 	case err != nil:
@@ -302,7 +304,7 @@ func (s *Server) callTool(ctx context.Context, p rpcParams, id string, own *sess
 		Extra:  &mcp.RequestExtra{},
 	}
 	call := func(target *session.Session) error {
-		a, err := target.CallTool(ctx, req, 0)
+		a, err := target.CallTool(ctx, req, from.limit)
 		switch {
 		case err != nil:
 			return err

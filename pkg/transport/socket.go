@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -36,8 +37,10 @@ type socket struct {
 	// origin is how a session that the socket opens came to be; hold is what it has of one that the request names.
 	origin session.Origin
 	hold   session.Hold
-	agent  bool   // it came by a handle
-	base   string // where the client reaches the server
+	agent  bool          // it came by a handle
+	base   string        // where the client reaches the server
+	resume time.Duration // how long the session waits for the client if the socket is lost
+	parted atomic.Bool   // the socket was closed by its client, or by the server for a reason: nobody comes back
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
@@ -130,6 +133,9 @@ func (k *socket) receive() (data []byte, ok bool) {
 	kind, data, err := k.conn.Read(context.Background()) // a context that can end costs two goroutine hand-overs
 	switch {
 	case err != nil:
+		if code := websocket.CloseStatus(err); code == websocket.StatusNormalClosure || code == websocket.StatusGoingAway {
+			k.parted.Store(true)
+		}
 		return nil, false
 	}
 	k.pulse.beat()
@@ -270,6 +276,7 @@ func (k *socket) send(reply []byte, last bool) {
 		k.conn.CloseNow()
 	}
 	if last {
+		k.parted.Store(true)
 		k.conn.Close(websocket.StatusNormalClosure, "")
 		k.gone(errSocketGone) // what came after a close frame is not answered
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/coder/websocket"
@@ -44,7 +45,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
 	k.init(s, conn, ctx, gone)
-	k.base = baseURL(r)
+	k.base, k.resume = baseURL(r), resumeOf(r)
 	build(k)
 	k.serve(addressed(r))
 }
@@ -82,11 +83,10 @@ func (k *socket) find(id string) (*session.Session, session.Hold, error) {
 		k.agent = byHandle
 		return found, k.hold, err
 	}
-	found, err := k.s.sessions.Attach(k.ctx, id)
-	return found, k.hold, err
+	return k.s.sessions.Attach(k.ctx, id)
 }
 
-func (k *socket) peer() peer { return peer{k.session, k.agent, k.base} }
+func (k *socket) peer() peer { return peer{session: k.session, agent: k.agent, base: k.base} }
 
 // refusal is the code that a socket without a session is closed with.
 func refusal(err error) websocket.StatusCode {
@@ -111,7 +111,24 @@ func (k *socket) release() {
 	}
 	k.unlink()
 	// What the environment's Close returns is in the log.
-	k.session.Release(context.WithoutCancel(k.ctx), k.hold)
+	ctx := context.WithoutCancel(k.ctx)
+	if k.parted.Load() {
+		k.session.Release(ctx, k.hold)
+	} else {
+		k.session.Linger(ctx, k.hold, k.resume)
+	}
+}
+
+// maxResume bounds what a client may ask a session to wait for it.
+const maxResume = 10 * time.Minute
+
+// resumeOf is how long the session is to wait for a client that is lost: /ws?resume=SECONDS. What is no number is 0.
+func resumeOf(r *http.Request) time.Duration {
+	seconds, err := strconv.ParseFloat(r.URL.Query().Get("resume"), 64)
+	if err != nil || !(seconds > 0) {
+		return 0
+	}
+	return time.Duration(min(seconds, maxResume.Seconds()) * float64(time.Second))
 }
 
 // writeChunk is how much is written at once. Between two chunks the library writes what else is due, pongs above all: a
