@@ -37,7 +37,7 @@ func errUnknown(id string) error {
 	return &Error{Code: Unknown, Message: fmt.Sprintf("unknown session %.64q: it was never opened here, or has ended", id)}
 }
 
-func errClosed() error {
+func errClosed() *Error {
 	return &Error{Code: Closed, Message: "the session was closed"}
 }
 

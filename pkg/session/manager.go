@@ -232,7 +232,7 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	live := m.refuse()
 	for _, s := range live {
 		s.mu.Lock()
-		s.begin("shutdown")
+		s.begin("shutdown", &Error{Code: ShuttingDown, Message: "the session was closed, since the server is shutting down"})
 	}
 	err := m.await(ctx, live)
 	if err != nil {

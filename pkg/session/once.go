@@ -104,5 +104,5 @@ func (s *Session) notResumed() {
 		return
 	}
 	s.owned = false
-	s.begin("not resumed in time")
+	s.begin("not resumed in time", errClosed())
 }

@@ -234,7 +234,7 @@ func (s *Session) closeUnlessHeld(reason string) (later bool) {
 		s.mu.Unlock()
 		return true
 	}
-	s.begin(reason)
+	s.begin(reason, errClosed())
 	return false
 }
 
@@ -261,7 +261,7 @@ func (s *Session) reap() {
 		s.mu.Unlock()
 		return
 	}
-	s.begin("idle")
+	s.begin("idle", errClosed())
 }
 
 // Touch renews the idle timer.
@@ -278,7 +278,7 @@ func (s *Session) Touch() {
 // error is what the environment's Close returned, or ctx's.
 func (s *Session) Close(ctx context.Context, reason string) error {
 	s.mu.Lock()
-	s.begin(reason)
+	s.begin(reason, errClosed())
 	return s.wait(ctx)
 }
 
@@ -294,8 +294,8 @@ func (s *Session) wait(ctx context.Context) error {
 }
 
 // begin (mu held, which it releases) starts the teardown, once, so that whoever decides to end the session and ends it
-// does both under one lock. While the environment is being built it only cancels that; the builder finds out.
-func (s *Session) begin(reason string) {
+// does both under one lock. cause is what calls are told. While the environment is being built it only cancels that; the builder finds out.
+func (s *Session) begin(reason string, cause *Error) {
 	s.state = closing
 	start := s.inst != nil && !s.ending
 	s.ending = s.ending || start
@@ -305,7 +305,7 @@ func (s *Session) begin(reason string) {
 		}
 	}
 	s.mu.Unlock()
-	s.cancel(errClosed())
+	s.cancel(cause)
 	if start {
 		go s.teardown(reason)
 	}

@@ -15,13 +15,13 @@ func (s *Server) admit(r *http.Request) error {
 	host := hostname(r.Host)
 	if len(s.opts.AllowedHosts) > 0 || onLoopback(r) {
 		if !isLoopback(host) && !slices.Contains(s.opts.AllowedHosts, host) {
-			return fmt.Errorf("the Host %q is not one of this server's; allow it with -allowed-hosts if a proxy sends it", r.Host)
+			return fmt.Errorf("the Host %.100q is not one of this server's; allow it with -allowed-hosts if a proxy sends it", r.Host)
 		}
 	}
-	if origin := r.Header.Get("Origin"); origin != "" {
+	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-			return fmt.Errorf("pages from %q may not use this server", origin)
+			return fmt.Errorf("pages from %.100q may not use this server", origin)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) jsonBody(w http.ResponseWriter, r *http.Request, optional bool) ([]byte, error) {
 	body, err := s.readBody(w, r)
 	if err != nil {
-		return nil, err
+		return nil, &bodyError{err}
 	}
 	if len(body) == 0 && optional {
 		return nil, nil
@@ -107,6 +107,11 @@ func (s *Server) jsonBody(w http.ResponseWriter, r *http.Request, optional bool)
 	}
 	return body, nil
 }
+
+// A bodyError is a body that could not be read.
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return e.err.Error() }
 
 type stepRequest struct {
 	action  []byte
@@ -190,11 +195,11 @@ func underBody(err error) error {
 // httpError maps an error to its answer, {"detail": …} as FastAPI has it.
 func httpError(w http.ResponseWriter, err error) {
 	var (
-		syntax   *strictjson.SyntaxError
-		input    *tools.InputError
-		tooLarge *http.MaxBytesError
-		timeout  *session.TimeoutError
-		se       *session.Error
+		syntax  *strictjson.SyntaxError
+		input   *tools.InputError
+		unread  *bodyError
+		timeout *session.TimeoutError
+		se      *session.Error
 	)
 	switch {
 	case errors.As(err, &syntax):
@@ -203,8 +208,9 @@ func httpError(w http.ResponseWriter, err error) {
 		}})
 	case errors.As(err, &input):
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": input.Fields})
-	case errors.As(err, &tooLarge):
-		writeDetail(w, http.StatusRequestEntityTooLarge, tooLong(tooLarge))
+	case errors.As(err, &unread):
+		status, message := bodyStatus(unread.err)
+		writeDetail(w, status, message)
 	case errors.As(err, &timeout):
 		writeDetail(w, http.StatusGatewayTimeout, err.Error())
 	case errors.As(err, &se):

@@ -54,7 +54,7 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	if err != nil {
 		return usage(stderr, err)
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{ReplaceAttr: clip}))
 	c.options.Logger = log
 	srv, err := New(ctx, env, c.options)
 	if err != nil {
@@ -70,7 +70,7 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 		"addr", ln.Addr().String(), "mode", c.options.Mode, "max_sessions", srv.sessions.Max(),
 		"session_timeout", max(c.options.Sessions.IdleTimeout, 0), "tool_timeout", c.options.Sessions.ToolTimeout)
 	if err := srv.Serve(ctx, ln); err != nil {
-		fmt.Fprintln(stderr, "error:", err)
+		fmt.Fprintln(stderr, "error:", oneLine(err))
 		return exitFailed
 	}
 	log.Info("stopped", "event", "stopped")
@@ -79,8 +79,31 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 
 // usage prints one line and returns the exit code of a wrong start.
 func usage(stderr io.Writer, err error) int {
-	fmt.Fprintln(stderr, "error:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintln(stderr, "error:", oneLine(err))
 	return exitUsage
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// maxLogged bounds a text in the log, and maxStack a stack: what clients and authors hand in may be of any length.
+const (
+	maxLogged = 4 << 10
+	maxStack  = 64 << 10
+)
+
+// clip shortens what is too long for a log line.
+func clip(_ []string, a slog.Attr) slog.Attr {
+	limit := maxLogged
+	if a.Key == "stack" {
+		limit = maxStack
+	}
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(err.Error())
+	}
+	if a.Value.Kind() == slog.KindString && len(a.Value.String()) > limit {
+		a.Value = slog.StringValue(strings.ToValidUTF8(a.Value.String()[:limit], "") + "…")
+	}
+	return a
 }
 
 func listenError(addr string, err error) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -87,11 +88,7 @@ func (s *Server) versioned(w http.ResponseWriter, r *http.Request, id strictjson
 func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	body, err := s.readBody(w, r)
 	if err != nil {
-		status, message := http.StatusBadRequest, err.Error()
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			status, message = http.StatusRequestEntityTooLarge, tooLong(tooLarge)
-		}
+		status, message := bodyStatus(err)
 		writeRPC(w, status, nullID, &rpcError{Code: rpcInvalidRequest, Message: message})
 		return
 	}
@@ -146,22 +143,54 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 // readTimeout is how long a client may take for the next piece of a body.
 const readTimeout = 30 * time.Second
 
-// readBody reads a body within the limit.
+// errEncoded is a body that is not plain JSON.
+var errEncoded = errors.New("send the body without a Content-Encoding")
+
+// readBody reads a body within the limits.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	p := patientReader{r.Body, http.NewResponseController(w)}
-	defer func() { _ = p.control.SetReadDeadline(time.Time{}) }()
-	return io.ReadAll(http.MaxBytesReader(w, p, s.opts.MaxMessage))
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return nil, errEncoded
+	}
+	size := r.ContentLength
+	if size < 0 || size > s.opts.MaxMessage {
+		size = s.opts.MaxMessage
+	}
+	p := patientReader{r.Body, http.NewResponseController(w), time.Now().Add(timeFor(size))}
+	body, err := io.ReadAll(http.MaxBytesReader(w, p, s.opts.MaxMessage))
+	if err == nil { // else the time that is up keeps net/http from waiting for the rest of the body
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+	return body, err
 }
 
-// A patientReader gives each read a time.
+// A patientReader gives each read a time, and all of them together.
 type patientReader struct {
 	io.ReadCloser
 	control *http.ResponseController
+	limit   time.Time
 }
 
 func (p patientReader) Read(b []byte) (int, error) {
-	_ = p.control.SetReadDeadline(time.Now().Add(readTimeout)) // a server that has none to set, as in a test, reads without
+	t := time.Now().Add(readTimeout)
+	if t.After(p.limit) {
+		t = p.limit
+	}
+	_ = p.control.SetReadDeadline(t) // a server that has none to set, as in a test, reads without
 	return p.ReadCloser.Read(b)
+}
+
+// bodyStatus is the status of an answer about a body that could not be read, and what to say.
+func bodyStatus(err error) (int, string) {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge, tooLong(tooLarge)
+	case errors.Is(err, errEncoded):
+		return http.StatusUnsupportedMediaType, err.Error()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout, "the body did not arrive in time"
+	}
+	return http.StatusBadRequest, err.Error()
 }
 
 // rpcHead is what tells how a request is to be served.

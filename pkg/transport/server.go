@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,9 +158,16 @@ func (s *Server) routes() *http.ServeMux {
 
 // ServeHTTP serves every door.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w = newSlowWriter(w)
+	}
 	if err := s.admit(r); err != nil {
-		s.log.Warn("request refused", "event", "refused", "path", r.URL.Path, "remote", r.RemoteAddr, "error", err)
+		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "error", err)
 		writeDetail(w, http.StatusForbidden, err.Error())
+		return
+	}
+	if err := checkQuery(r); err != nil {
+		writeDetail(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "" {
@@ -167,6 +176,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = turned
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// checkQuery refuses queries that two readers could read differently.
+func checkQuery(r *http.Request) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the query cannot be read: %.200v", err)
+	case len(q["session_id"]) > 1:
+		return errors.New("the query names session_id more than once")
+	}
+	return nil
 }
 
 // ErrDrain, as the cause of the context that [Server.Serve] runs under, asks for a stop that leaves live sessions time.
@@ -196,9 +220,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	drained := make(chan error, 1)
 	go func() { drained <- srv.Shutdown(stop) }()
 	ended := s.end(stop)
-	if err := <-drained; err != nil {
-		srv.Close()
-		ended = errors.Join(ended, err)
+	if <-drained != nil {
+		srv.Close() // requests that are still being read, or answers that nobody reads: no session has a part in them
 	}
 	if ended = s.closeClass(ended); ended != nil {
 		ended = fmt.Errorf("stopping: %w", ended)

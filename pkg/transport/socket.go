@@ -51,6 +51,7 @@ type socket struct {
 	answering bool       // somebody plays the answering part, or the session is being opened
 	over      bool       // the session has ended: close the socket when nobody answers
 	queue     [][]byte   // frames that wait for it
+	queued    int        // their bytes
 	room      sync.Cond  // signals that the queue is not full any more, or that answering has ended
 	frame     int        // counts the frames that their readers answer
 	inline    int        // the frame that the reader is answering, or 0
@@ -58,6 +59,7 @@ type socket struct {
 	seen      int        // inline, when relieve last looked
 	relief    *time.Timer
 	readers   sync.WaitGroup // those that have taken over
+	letGo     sync.Once      // lets the session go
 	unlink    func() bool    // stops the watch over the session; set with session
 }
 
@@ -67,6 +69,9 @@ type replyFunc func(reply []byte, last, here bool)
 // queuedFrames is how many frames of one socket may wait for the one that is answered. A client that sends more is not
 // read until it has had answers.
 const queuedFrames = 16
+
+// queuedBytes bounds the queue likewise; one frame may wait whatever its size.
+const queuedBytes = 8 << 20
 
 func (k *socket) init(s *Server, conn *websocket.Conn, ctx context.Context, gone context.CancelCauseFunc) {
 	k.s, k.conn, k.ctx, k.gone = s, conn, ctx, gone
@@ -155,7 +160,7 @@ func (k *socket) receive() (data []byte, ok bool) {
 func (k *socket) begin(data []byte) (frame int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.answering && len(k.queue) >= queuedFrames && k.ctx.Err() == nil {
+	for k.answering && (len(k.queue) >= queuedFrames || k.queued > 0 && k.queued+len(data) > queuedBytes) && k.ctx.Err() == nil {
 		k.room.Wait()
 	}
 	switch {
@@ -163,6 +168,7 @@ func (k *socket) begin(data []byte) (frame int) {
 		return 0
 	case k.answering:
 		k.queue = append(k.queue, data)
+		k.queued += len(data)
 		return 0
 	}
 	k.answering = true
@@ -243,11 +249,12 @@ func (k *socket) next() (data []byte, ok bool) {
 	}
 	if len(k.queue) == 0 || k.ctx.Err() != nil {
 		k.answering = false
-		k.queue = nil
+		k.queue, k.queued = nil, 0
 		k.room.Broadcast()
 		return nil, false
 	}
 	data = k.queue[0]
+	k.queued -= len(data)
 	k.queue[0] = nil
 	k.queue = k.queue[1:]
 	k.room.Broadcast()
@@ -277,6 +284,7 @@ func (k *socket) send(reply []byte, last bool) {
 	}
 	if last {
 		k.parted.Store(true)
+		k.release() // the client has said goodbye, and may take its time with the socket's own
 		k.conn.Close(websocket.StatusNormalClosure, "")
 		k.gone(errSocketGone) // what came after a close frame is not answered
 	}

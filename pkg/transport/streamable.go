@@ -141,12 +141,15 @@ func serveAgent(w http.ResponseWriter, r *http.Request, a *session.Agent, id str
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(a.Gone(), cancel)()
-	slow := newSlowWriter(w)
-	defer slow.finish()
-	defer context.AfterFunc(a.Gone(), slow.giveUp)()
-	turned := rpcErrors(slow, id)
+	if slow, ok := w.(*slowWriter); ok {
+		defer context.AfterFunc(a.Gone(), slow.hurry)()
+	}
+	turned := rpcErrors(w, id)
 	defer turned.finish()
 	a.Transport.(statefulTransport).ServeHTTP(turned, r.WithContext(ctx))
+	if a.Gone().Err() != nil && !turned.begun && turned.status == 0 { // it came while the agent ended
+		notFound(w, id, &session.Error{Code: session.Unknown, Message: "the client's part in the session has ended"})
+	}
 }
 
 // versionContexts captures, for each version, a context that tells the SDK's transport the protocol version of a request.

@@ -15,6 +15,7 @@ type plainErrors struct {
 	answer func(w http.ResponseWriter, status int, text string)
 	status int // of an error that is being turned; else 0
 	text   []byte
+	begun  bool // an answer has begun
 }
 
 // detailErrors answers in the form of the HTTP routes.
@@ -34,11 +35,13 @@ func (p *plainErrors) WriteHeader(status int) {
 		p.status = status
 		return
 	}
+	p.begun = true
 	p.ResponseWriter.WriteHeader(status)
 }
 
 func (p *plainErrors) Write(b []byte) (int, error) {
 	if p.status == 0 {
+		p.begun = true
 		return p.ResponseWriter.Write(b)
 	}
 	p.text = append(p.text, b...)
@@ -59,61 +62,64 @@ func (p *plainErrors) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // Flush is for code that asks the writer itself.
 func (p *plainErrors) Flush() {
 	if f, ok := p.ResponseWriter.(http.Flusher); ok && p.status == 0 {
+		p.begun = true
 		f.Flush()
 	}
 }
 
-// A slowWriter gives each write a time, since a peer that has stopped reading would hold its writer for ever, and the
-// session with it.
+// minimumRate is how many bytes a second a peer must take, or send, at least, once a minute is over.
+const minimumRate = 256 << 10
+
+// timeFor is how long the transfer of n bytes may take.
+func timeFor(n int64) time.Duration {
+	return writeTimeout + time.Duration(n)*time.Second/minimumRate
+}
+
+// A slowWriter gives each write a time, since a peer that has stopped reading would hold what is being written for ever,
+// and the session with it. The last write's time covers what net/http writes after the handler.
 type slowWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 
 	mu    sync.Mutex // guards what follows
-	given bool       // up: writes fail at once
+	limit time.Time  // no write may take longer than until then; zero: as its length allows
 }
 
 func newSlowWriter(w http.ResponseWriter) *slowWriter {
 	return &slowWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 }
 
-// deadline sets the time of the next write. A server that has none to set, as in a test, writes without.
-func (s *slowWriter) deadline(t time.Time) {
+// give sets the time of the next write. A server that has none to set, as in a test, writes without.
+func (s *slowWriter) give(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.given {
-		t = time.Now()
+	t := time.Now().Add(d)
+	if !s.limit.IsZero() && t.After(s.limit) {
+		t = s.limit
 	}
 	_ = s.control.SetWriteDeadline(t)
 }
 
+// hurry leaves what is still to be written a short time, and a write that is under way too.
+func (s *slowWriter) hurry() {
+	s.mu.Lock()
+	s.limit = time.Now().Add(hurryTime)
+	s.mu.Unlock()
+	s.give(hurryTime)
+}
+
+// hurryTime is enough for the end of an answer to a peer that reads.
+const hurryTime = 2 * time.Second
+
 func (s *slowWriter) Write(b []byte) (int, error) {
-	s.deadline(time.Now().Add(writeTimeout))
+	s.give(timeFor(int64(len(b))))
 	return s.ResponseWriter.Write(b)
 }
 
 // Flush writes what is buffered.
 func (s *slowWriter) Flush() {
-	s.deadline(time.Now().Add(writeTimeout))
+	s.give(writeTimeout)
 	_ = s.control.Flush()
-}
-
-// giveUp ends a write that is under way.
-func (s *slowWriter) giveUp() {
-	s.mu.Lock()
-	s.given = true
-	s.mu.Unlock()
-	s.deadline(time.Now())
-}
-
-// finish leaves the connection to the next request as it was, unless it was given up.
-func (s *slowWriter) finish() {
-	s.mu.Lock()
-	given := s.given
-	s.mu.Unlock()
-	if !given {
-		_ = s.control.SetWriteDeadline(time.Time{})
-	}
 }
 
 func (s *slowWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -105,7 +105,9 @@ func refusal(err error) websocket.StatusCode {
 }
 
 // release lets the session go, when the socket has gone and nobody answers.
-func (k *socket) release() {
+func (k *socket) release() { k.letGo.Do(k.releaseOnce) }
+
+func (k *socket) releaseOnce() {
 	if k.session == nil {
 		return
 	}
@@ -137,10 +139,11 @@ const writeChunk = 64 << 10
 
 // write writes one text message. A peer that has stopped reading is gone after a while.
 func (k *socket) write(text []byte) error {
+	limit := timeFor(int64(len(text)))
 	if k.slow == nil {
-		k.slow = time.AfterFunc(writeTimeout, func() { k.conn.CloseNow() })
+		k.slow = time.AfterFunc(limit, func() { k.conn.CloseNow() })
 	} else {
-		k.slow.Reset(writeTimeout)
+		k.slow.Reset(limit)
 	}
 	defer k.slow.Stop()
 	if len(text) <= writeChunk {
@@ -151,7 +154,6 @@ func (k *socket) write(text []byte) error {
 		return err
 	}
 	for chunk := range slices.Chunk(text, writeChunk) {
-		k.slow.Reset(writeTimeout)
 		if _, err := w.Write(chunk); err != nil {
 			return err
 		}
