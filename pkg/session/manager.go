@@ -1,8 +1,10 @@
 package session
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -14,6 +16,8 @@ import (
 // Options configure a [Manager]. The zero value gives the defaults.
 type Options struct {
 	Max          int              // how many sessions at once; 0: 1,024
+	Queue        int              // how many openers may wait for a slot; 0: none, a full server refuses at once
+	QueueWait    time.Duration    // how long they wait; 0: 30 s
 	IdleTimeout  time.Duration    // how long a session without a socket may lie idle; 0: 15 minutes; negative: for ever
 	ToolTimeout  time.Duration    // deadline of a tool call, step, state or listing, its wait included; 0: 30 s
 	ResetTimeout time.Duration    // deadline of a reset, and of building an environment; 0: 5 minutes
@@ -26,6 +30,7 @@ type Options struct {
 // Defaults of [Options].
 const (
 	DefaultMax          = 1024
+	DefaultQueueWait    = 30 * time.Second
 	DefaultIdleTimeout  = 15 * time.Minute
 	DefaultToolTimeout  = 30 * time.Second
 	DefaultResetTimeout = 5 * time.Minute
@@ -34,6 +39,9 @@ const (
 func (o Options) withDefaults() Options {
 	if o.Max == 0 {
 		o.Max = DefaultMax
+	}
+	if o.QueueWait == 0 {
+		o.QueueWait = DefaultQueueWait
 	}
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = DefaultIdleTimeout
@@ -63,6 +71,7 @@ type Manager struct {
 	agents   map[string]*Agent   // by Mcp-Session-Id
 	handles  map[string]*Session // by handle
 	stopping bool
+	queue    list.List // of *waiter: openers who wait for a slot, the first in front
 }
 
 // NewManager returns a manager of sessions of class. It does not close the class.
@@ -91,13 +100,13 @@ const (
 // fails. ctx ends the building, and what was built for a caller who has gone is closed. The error is an *[Error], or the
 // cause of ctx. A session that a socket opened is the socket's until [Session.Release].
 func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
-	s, err := m.reserve(origin)
-	if err != nil && err.Code == CapacityReached && m.makeRoom(ctx) {
-		s, err = m.reserve(origin)
+	s, err := m.reserve(ctx, origin)
+	if full(err) && m.makeRoom(ctx) {
+		s, err = m.reserve(ctx, origin)
 	}
 	if err != nil {
-		if err.Code == CapacityReached {
-			m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "active", err.Active, "max", err.Max, "origin", origin.String())
+		if full(err) {
+			m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "max", m.opts.Max, "origin", origin.String())
 		}
 		return nil, err
 	}
@@ -126,6 +135,11 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 	return s, nil
 }
 
+func full(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == CapacityReached
+}
+
 // build builds the environment, until the caller goes, the time is up, or the server stops.
 func (m *Manager) build(ctx context.Context, s *Session) (*gym.Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
@@ -136,32 +150,6 @@ func (m *Manager) build(ctx context.Context, s *Session) (*gym.Instance, error) 
 
 func errStopping() *Error {
 	return &Error{Code: ShuttingDown, Message: "the server is shutting down and takes no new sessions"}
-}
-
-func (m *Manager) reserve(origin Origin) (*Session, *Error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.stopping:
-		return nil, errStopping()
-	case len(m.sessions) >= m.opts.Max:
-		return nil, &Error{
-			Code: CapacityReached, Active: len(m.sessions), Max: m.opts.Max,
-			Message: fmt.Sprintf("no free session: %d of %d are in use; try again when one has ended", len(m.sessions), m.opts.Max),
-		}
-	}
-	s := newSession(m, m.opts.NewID(), origin)
-	m.sessions[s.ID] = s
-	return s, nil
-}
-
-func (m *Manager) remove(s *Session) {
-	m.mu.Lock()
-	delete(m.sessions, s.ID)
-	for _, h := range s.handles { // nobody mints for a session that is closing
-		delete(m.handles, h)
-	}
-	m.mu.Unlock()
 }
 
 // Get finds a session that serves calls. The error is an *[Error] with code Unknown or Initializing.
@@ -257,6 +245,7 @@ func (m *Manager) refuse() (live []*Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stopping = true
+	m.dismiss()
 	for _, s := range m.sessions {
 		live = append(live, s)
 	}

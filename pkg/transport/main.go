@@ -138,6 +138,8 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs.StringVar(&c.addr, "addr", "127.0.0.1:8000", "`address` to listen on")
 	mode := fs.String("mode", string(tools.ModeSimulation), "simulation or production")
 	fs.IntVar(&c.options.Sessions.Max, "max-sessions", session.DefaultMax, "how many sessions at once")
+	fs.IntVar(&c.options.Sessions.Queue, "queue", 0, "how many newcomers may wait for a session on a full server; 0 refuses them at once")
+	fs.DurationVar(&c.options.Sessions.QueueWait, "queue-wait", session.DefaultQueueWait, "how long they wait")
 	idle := fs.Duration("session-timeout", session.DefaultIdleTimeout, "end a session that no socket is attached to after this long without a call; 0 is never")
 	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
 	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
@@ -168,6 +170,10 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	switch {
 	case c.options.Sessions.Max < 1:
 		return c, fmt.Errorf("-max-sessions %d: want at least 1", c.options.Sessions.Max)
+	case c.options.Sessions.Queue < 0:
+		return c, fmt.Errorf("-queue %d: want 0 or more", c.options.Sessions.Queue)
+	case c.options.Sessions.QueueWait <= 0:
+		return c, fmt.Errorf("-queue-wait %v: want a duration such as 30s", c.options.Sessions.QueueWait)
 	case *idle < 0:
 		return c, fmt.Errorf("-session-timeout %v: want a duration such as 15m, or 0 for never", *idle)
 	case c.options.Sessions.ToolTimeout <= 0:

@@ -306,6 +306,8 @@ func TestMainRefusesAWrongStart(t *testing.T) {
 		{args: []string{"-session-timeout", "-1s"}, want: "-session-timeout -1s: want a duration"},
 		{env: exclusive, args: []string{"-max-sessions", "2"}, want: "the environment lab is exclusive"},
 		{args: []string{"-advertise", "here"}, want: "-advertise here: want host:port"},
+		{args: []string{"-queue", "-1"}, want: "-queue -1: want 0 or more"},
+		{args: []string{"-queue-wait", "0"}, want: "-queue-wait 0s: want a duration"},
 		{args: []string{"-grace", "-1s"}, want: "-grace -1s: want a duration"},
 		{args: []string{"-tool-timeout", "0"}, want: "-tool-timeout 0s: want a duration"},
 		{env: broken, want: "it needs a Name"},
@@ -329,7 +331,7 @@ func TestMainHelp(t *testing.T) {
 	if code != exitOK || stderr.Len() != 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, flag := range []string{"-addr", "-mode", "-max-sessions", "-session-timeout", "-tool-timeout", "-allowed-hosts", "-grace", "-advertise"} {
+	for _, flag := range []string{"-addr", "-mode", "-max-sessions", "-session-timeout", "-tool-timeout", "-allowed-hosts", "-grace", "-advertise", "-queue", "-queue-wait"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("%s is missing:\n%s", flag, &stdout)
 		}
