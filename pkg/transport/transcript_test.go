@@ -34,6 +34,8 @@ func TestTranscripts(t *testing.T) {
 			transcript.Run(t, file, transcript.Options{Serve: serveTranscript, Names: map[string]*regexp.Regexp{
 				"EPISODE": regexp.MustCompile(`"episode_id":"([A-Z2-7]{26})"`),
 				"SESSION": regexp.MustCompile(`"session_id":"([A-Z2-7]{26})"`),
+				"HANDLE":  regexp.MustCompile(`"handle":"([A-Z2-7]{26})"`),
+				"BASE":    regexp.MustCompile(`"url":"(http://[^/]+)/mcp`),
 				"AGENT":   regexp.MustCompile(`(?m)^Mcp-Session-Id: (\S+)$`),
 			}})
 		})
