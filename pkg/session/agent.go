@@ -58,8 +58,10 @@ func (s *Session) Join(connect func(*Agent) (mcp.Transport, gym.Gate)) (*Agent, 
 	a.Transport = t
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.usableLocked()
-	if err == nil {
+	var err error
+	if s.state != open {
+		err = errClosed() // in words that do not tell the session's id
+	} else {
 		a.conn, err = s.inst.Connect(context.Background(), answering{t, a}, gate)
 	}
 	if err != nil {

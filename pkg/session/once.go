@@ -17,12 +17,13 @@ const (
 type Reply struct {
 	id   string
 	done chan struct{}
-	text []byte // set before done is closed; nil if there is none, and the request may be made again
+	text []byte // set before done is closed
 }
 
 // Once finds the reply to the request of that id. If there is none, answer is run in a goroutine of the session's to make
-// it: under ctx, and not after the session has begun to close. A nil reply is forgotten.
-func (s *Session) Once(ctx context.Context, id string, answer func(context.Context) []byte) (*Reply, error) {
+// it. Its context ends when the session begins to close, and not with the socket that has asked: whoever gives a request
+// an id will ask again. answer must not panic.
+func (s *Session) Once(id string, answer func(context.Context) []byte) (*Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.replies[id]; r != nil {
@@ -37,10 +38,7 @@ func (s *Session) Once(ctx context.Context, id string, answer func(context.Conte
 	}
 	s.replies[id] = r
 	s.tasks.Go(func() {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
-		r.text = answer(ctx)
+		r.text = answer(s.ctx)
 		s.keep(r)
 		close(r.done)
 	})
@@ -51,10 +49,6 @@ func (s *Session) Once(ctx context.Context, id string, answer func(context.Conte
 func (s *Session) keep(r *Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.text == nil {
-		delete(s.replies, r.id)
-		return
-	}
 	s.kept = append(s.kept, r)
 	size := 0
 	for _, k := range s.kept {
@@ -68,7 +62,7 @@ func (s *Session) keep(r *Reply) {
 	}
 }
 
-// Wait waits for the reply. It is nil if ctx ends first, or if there is none.
+// Wait waits for the reply. It is nil if ctx ends first.
 func (r *Reply) Wait(ctx context.Context) []byte {
 	select {
 	case <-r.done:
@@ -89,17 +83,19 @@ func (s *Session) Linger(ctx context.Context, h Hold, wait time.Duration) error 
 	s.last = time.Now()
 	s.sockets--
 	s.letGo()
-	s.silence = nil // the time it asked for is the session's
-	s.awaited = time.AfterFunc(wait, s.notResumed)
+	s.channels[Owner] = nil // the time that it asked for is the session's
+	s.waits++
+	turn := s.waits
+	s.awaited = time.AfterFunc(wait, func() { s.notResumed(turn) })
 	s.log.Info("socket lost; the session waits for it", "event", "session_waits", "wait", wait)
 	s.mu.Unlock()
 	return nil
 }
 
-// notResumed ends a session whose socket has not come back.
-func (s *Session) notResumed() {
+// notResumed ends a session whose socket has not come back. turn tells which wait it is of: another may have begun since.
+func (s *Session) notResumed(turn int) {
 	s.mu.Lock()
-	if s.awaited == nil || s.held {
+	if s.awaited == nil || s.waits != turn {
 		s.mu.Unlock()
 		return
 	}

@@ -5,6 +5,25 @@ import (
 	"time"
 )
 
+// A Channel is a socket that owns or holds a session, as the session sees it.
+type Channel interface {
+	// Silence is how long the peer has left a ping unanswered; 0 for one that answers. It is called under the session's
+	// lock, so it must not call the session.
+	Silence() time.Duration
+}
+
+// Watch tells the session of the socket that has it as h.
+func (s *Session) Watch(h Hold, c Channel) {
+	s.mu.Lock()
+	s.channels[h] = c
+	s.mu.Unlock()
+}
+
+// lively stands for a socket until it is known.
+type lively struct{}
+
+func (lively) Silence() time.Duration { return 0 }
+
 // silentFor is how long a socket must have been silent before its session may be closed to make room.
 const silentFor = 40 * time.Second
 
@@ -12,26 +31,20 @@ const silentFor = 40 * time.Second
 // costs the newcomer its slot, and nobody else.
 const roomWait = 5 * time.Second
 
-// Watch has the session ask silence how long its socket has been silent; 0 for a socket that answers. The last socket to
-// call it is the one that counts.
-func (s *Session) Watch(silence func() time.Duration) {
-	s.mu.Lock()
-	s.silence = silence
-	s.mu.Unlock()
-}
-
-// silent is how long the session's socket has been silent, or 0 if it has none, or is closing.
-func (s *Session) silent() time.Duration {
-	s.mu.Lock()
-	silence := s.silence
-	if s.state != open || !s.owned && !s.held {
-		silence = nil
+// silence (mu held) is how long the session's sockets have been silent, all of them; 0 if it has none, or is closing.
+func (s *Session) silence() time.Duration {
+	shortest, any := time.Duration(0), false
+	for _, c := range s.channels {
+		if c != nil {
+			if d := c.Silence(); !any || d < shortest {
+				shortest, any = d, true
+			}
+		}
 	}
-	s.mu.Unlock()
-	if silence == nil {
+	if s.state != open {
 		return 0
 	}
-	return silence()
+	return shortest
 }
 
 // makeRoom closes the session whose socket has been silent longest, if one has been silent long enough: a client that
@@ -44,18 +57,26 @@ func (m *Manager) makeRoom(ctx context.Context) bool {
 	}
 	m.mu.Unlock()
 	var silentest *Session
-	longest := silentFor
+	var longest time.Duration
 	for _, s := range all {
-		if d := s.silent(); d >= longest {
+		s.mu.Lock()
+		if d := s.silence(); d > longest {
 			silentest, longest = s, d
 		}
+		s.mu.Unlock()
 	}
-	if silentest == nil {
+	if longest < silentFor {
 		return false
 	}
+	silentest.mu.Lock()
+	if silentest.silence() < silentFor { // it has spoken meanwhile
+		silentest.mu.Unlock()
+		return false
+	}
+	silentest.begin("made room", errClosed())
 	silentest.log.Warn("closed to make room: its socket is silent", "event", "made_room", "silent", longest.Round(time.Second))
 	wait, cancel := context.WithTimeout(ctx, roomWait)
 	defer cancel()
-	_ = silentest.Close(wait, "made room")
+	_ = silentest.wait(wait)
 	return true
 }

@@ -46,10 +46,11 @@ type Session struct {
 	idle     *time.Timer
 	agent    *Agent // the MCP client that has initialised, if any
 	agents   map[*Agent]bool
-	handles  []string             // by which agents reach the session
-	silence  func() time.Duration // of the socket that owns or holds the session; nil: not told
+	handles  []string   // by which agents reach the session
+	channels [2]Channel // the sockets that have the session as Owner and as Attached; nil: none
 	closeErr error
 
+	waits   int               // how often the session has waited for its owner
 	awaited *time.Timer       // runs while the session waits for the socket that owned it to come back
 	replies map[string]*Reply // by request id, those under way too
 	kept    []*Reply          // those that are made, oldest first
@@ -76,6 +77,7 @@ func newSession(m *Manager, id string, origin Origin) *Session {
 	}
 	if origin == ByGymSocket || origin == ByMCPSocket {
 		s.owned, s.sockets = true, 1
+		s.channels[Owner] = lively{}
 	}
 	if origin == ByGymSocket {
 		s.hold()
@@ -155,6 +157,7 @@ func (s *Session) attach(ctx context.Context) (Hold, error) {
 				s.awaited.Stop()
 				s.awaited, hold = nil, Owner
 			}
+			s.channels[hold] = lively{}
 		}
 		s.mu.Unlock()
 		if err != nil || released == nil {
@@ -212,6 +215,9 @@ func (s *Session) Release(ctx context.Context, h Hold) error {
 	s.sockets--
 	if h == Owner {
 		s.owned, s.closeDue = false, true
+	}
+	if h != Joined {
+		s.channels[h] = nil
 	}
 	if h == Attached || h == Owner && s.origin == ByGymSocket {
 		s.letGo()

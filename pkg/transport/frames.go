@@ -176,36 +176,28 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 	return true
 }
 
-// answerOnce answers a request that has an id: it is served once, however often it is sent. Where the session waits for a
-// client that is lost, what the client has asked for goes on.
+// answerOnce answers a request that has an id: it is served once, however often it is sent, and goes on when its socket is
+// lost.
 func (k *socket) answerOnce(ctx context.Context, q gymRequest) []byte {
-	serving := ctx
-	if k.resume > 0 {
-		serving = context.WithoutCancel(ctx)
-	}
-	serve := func(ctx context.Context) []byte {
-		f, err := k.serveFrame(ctx, q)
-		if ctx.Err() != nil && k.session.Context().Err() == nil {
-			return nil // given up with its socket; it may be sent again
-		}
-		if err != nil {
-			f = frameError(err)
-		}
+	failed := func(err error) []byte {
+		f := frameError(err)
 		f.RequestID = q.id
-		return k.contained(func() []byte { return encodeFrame(f) })
+		return encodeFrame(f)
 	}
-	for {
-		r, err := k.session.Once(serving, q.id, serve)
-		if err != nil {
-			f := frameError(err)
+	r, err := k.session.Once(q.id, func(ctx context.Context) []byte {
+		return k.contained(func() []byte {
+			f, err := k.serveFrame(ctx, q)
+			if err != nil {
+				return failed(err)
+			}
 			f.RequestID = q.id
 			return encodeFrame(f)
-		}
-		// A reply that another socket has asked for may have been given up with that socket.
-		if text := r.Wait(ctx); text != nil || ctx.Err() != nil {
-			return text
-		}
+		})
+	})
+	if err != nil {
+		return failed(err)
 	}
+	return r.Wait(ctx)
 }
 
 func encodeOutcome(f frame, err error) []byte {

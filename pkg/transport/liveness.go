@@ -37,10 +37,10 @@ func (p *pulse) stop() { p.timer.Stop() }
 // beat notes a sign of life.
 func (p *pulse) beat() { p.heard.Store(time.Now().UnixNano()) }
 
-// silence is how long the peer has left a ping unanswered, or 0.
-func (p *pulse) silence() time.Duration {
+// Silence is how long the peer has left a ping unanswered, or 0. While the server itself does not read, it does not count.
+func (p *pulse) Silence() time.Duration {
 	pinged := p.pinged.Load()
-	if pinged == 0 || p.heard.Load() >= pinged {
+	if pinged == 0 || p.heard.Load() >= pinged || p.k.unread.Load() {
 		return 0
 	}
 	return time.Since(time.Unix(0, pinged))
@@ -52,17 +52,21 @@ func (p *pulse) check() {
 		return
 	}
 	p.timer.Reset(pingEvery)
-	silence := p.silence()
-	switch {
-	case silence >= deadAfter:
+	if silence := p.Silence(); silence >= deadAfter {
 		p.k.s.log.Warn("socket lost: its peer is silent", "event", "socket_silent", "silent", silence.Round(time.Second))
 		p.k.conn.CloseNow()
 		return
-	case silence == 0:
-		p.pinged.Store(time.Now().UnixNano())
 	}
-	if p.k.busy() {
-		return // a ping would wait for the answer that is being written, and not for long
+	p.ping()
+}
+
+// ping sends a ping, unless a message is being written: it would have to wait for that, and the library does not for long.
+func (p *pulse) ping() {
+	if p.k.writing.Load() {
+		return
+	}
+	if p.Silence() == 0 {
+		p.pinged.Store(time.Now().UnixNano())
 	}
 	ctx, cancel := context.WithTimeout(p.k.ctx, pingWait)
 	defer cancel()

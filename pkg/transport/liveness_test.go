@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,5 +104,33 @@ func TestSilentSocketMakesRoom(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		active(t, srv, 1) // the lively one
+	})
+}
+
+// A client that waits for a long step reads, and so lives, however long the step takes; and nobody takes its place.
+func TestLongStepsKeepTheirSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, open := inMemory(t, Options{Sessions: session.Options{Max: 1, ToolTimeout: time.Hour}})
+		c := open()
+		if err := c.Write(context.Background(), websocket.MessageText, []byte(stepFrame("wait", "{}"))); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		got := make(chan string, 1)
+		go func() {
+			_, b, _ := c.Read(ctx)
+			got <- string(b)
+		}()
+		for range 59 {
+			time.Sleep(time.Minute)
+			if s, err := srv.Sessions().Open(context.Background(), session.ByCreate); err == nil {
+				s.Close(context.Background(), "test")
+				t.Fatal("its place was taken")
+			}
+		}
+		if text := <-got; !strings.Contains(text, `"timeout"`) {
+			t.Errorf("got %q", text)
+		}
 	})
 }

@@ -71,7 +71,7 @@ func TestResumeRunsASideEffectOnce(t *testing.T) {
 	waitFor(t, "the slot", func() bool { return srv.Sessions().Active() == 0 })
 }
 
-// Without resume a lost socket gives its calls up, and an id is no charm against that.
+// A session that outlives its sockets needs no resume for that.
 func TestRequestIDWithoutResume(t *testing.T) {
 	var charged atomic.Int64
 	begun, free := make(chan struct{}, 9), make(chan struct{})
@@ -83,10 +83,9 @@ func TestRequestIDWithoutResume(t *testing.T) {
 	ws.CloseNow()
 	back := dial(t, base+"/ws?session_id="+id)
 	back.send(charge)
-	<-begun
 	close(free)
-	if got := back.receive(); !strings.Contains(got, `"data":1`) {
-		t.Errorf("got %s", got)
+	if got := back.receive(); !strings.Contains(got, `"data":1`) || charged.Load() != 1 {
+		t.Errorf("got %s; the card was charged %d times", got, charged.Load())
 	}
 	active(t, srv, 1)
 }
@@ -97,6 +96,8 @@ func TestOwnersWhoSayGoodbyeAreNotAwaited(t *testing.T) {
 		func(c wsClient) { c.send(`{"type":"close"}`); c.closed() },
 		func(c wsClient) { c.Close(websocket.StatusNormalClosure, "") },
 		func(c wsClient) { c.Close(websocket.StatusGoingAway, "") },
+		func(c wsClient) { c.Close(websocket.StatusNoStatusRcvd, "") },
+		func(c wsClient) { c.Write(context.Background(), websocket.MessageBinary, []byte("x")); c.closed() },
 	} {
 		ws := dial(t, base+"/ws?resume=60")
 		ws.ask(`{"type":"state"}`)
@@ -161,7 +162,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 	ran := 0
 	ask := func(id string) {
-		r, err := s.Once(t.Context(), id, func(context.Context) []byte { ran++; return []byte("x") })
+		r, err := s.Once(id, func(context.Context) []byte { ran++; return []byte("x") })
 		if err != nil || string(r.Wait(t.Context())) != "x" {
 			t.Fatalf("got %v, %v", r, err)
 		}
@@ -178,3 +179,28 @@ func TestRepliesAreBounded(t *testing.T) {
 		t.Errorf("%d replies were made", ran)
 	}
 }
+
+// What panics while a request with an id is served costs the request, not the process.
+func TestRequestIDContainsPanics(t *testing.T) {
+	env := walkEnv()
+	env.Act = gym.Act(func(*walk, context.Context, fragile) (place, gym.Score, error) { return place{}, gym.Score{}, nil })
+	_, base := start(t, env, Options{})
+	ws := dial(t, base+"/ws")
+	for range 2 {
+		if got := ws.ask(`{"type":"step","data":{"at":{}},"request_id":"r"}`); !strings.Contains(got, `"code":"EXECUTION_ERROR"`) {
+			t.Errorf("got %s", got)
+		}
+	}
+	if got := ws.ask(`{"type":"state"}`); !strings.Contains(got, `"type":"state"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// fragile is an action whose author's decoder panics.
+type fragile struct {
+	At broken `json:"at"`
+}
+
+type broken struct{}
+
+func (*broken) UnmarshalJSON([]byte) error { panic("boom") }

@@ -54,7 +54,7 @@ type Server struct {
 	opts     Options
 	log      *slog.Logger
 	mux      *http.ServeMux
-	versions map[string]context.Context // see versionContext
+	versions map[string]context.Context // see versionContexts
 	docs     documents
 
 	mu      sync.Mutex     // guards closed

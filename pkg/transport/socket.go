@@ -40,12 +40,14 @@ type socket struct {
 	agent  bool          // it came by a handle
 	base   string        // where the client reaches the server
 	resume time.Duration // how long the session waits for the client if the socket is lost
-	parted atomic.Bool   // the socket was closed by its client, or by the server for a reason: nobody comes back
+	parted atomic.Bool   // the client has closed the socket, or has broken its rules: the session does not wait for it
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
 	pulse pulse
-	slow  *time.Timer // runs while a message is written; belongs to who answers
+	slow  *time.Timer // runs while a message is written
+	// writing says that a message is being written, and unread that frames are not being read since the queue is full.
+	writing, unread atomic.Bool
 
 	mu        sync.Mutex // guards what follows
 	answering bool       // somebody plays the answering part, or the session is being opened
@@ -78,6 +80,8 @@ func (k *socket) init(s *Server, conn *websocket.Conn, ctx context.Context, gone
 	k.room.L = &k.mu
 	k.relief = time.AfterFunc(time.Hour, k.relieve)
 	k.relief.Stop()
+	k.slow = time.AfterFunc(time.Hour, func() { k.conn.CloseNow() })
+	k.slow.Stop()
 }
 
 // serve finds the session and plays the parts until the socket has gone. The session is let go when nobody answers any
@@ -138,7 +142,11 @@ func (k *socket) receive() (data []byte, ok bool) {
 	kind, data, err := k.conn.Read(context.Background()) // a context that can end costs two goroutine hand-overs
 	switch {
 	case err != nil:
-		if code := websocket.CloseStatus(err); code == websocket.StatusNormalClosure || code == websocket.StatusGoingAway {
+		switch websocket.CloseStatus(err) {
+		case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
+			k.parted.Store(true)
+		}
+		if errors.Is(err, websocket.ErrMessageTooBig) {
 			k.parted.Store(true)
 		}
 		return nil, false
@@ -146,9 +154,11 @@ func (k *socket) receive() (data []byte, ok bool) {
 	k.pulse.beat()
 	switch {
 	case kind == websocket.MessageBinary:
+		k.parted.Store(true)
 		k.conn.Close(websocket.StatusUnsupportedData, "send text messages")
 		return nil, false
 	case !utf8.Valid(data):
+		k.parted.Store(true)
 		k.conn.Close(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
 		return nil, false
 	}
@@ -161,8 +171,10 @@ func (k *socket) begin(data []byte) (frame int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for k.answering && (len(k.queue) >= queuedFrames || k.queued > 0 && k.queued+len(data) > queuedBytes) && k.ctx.Err() == nil {
+		k.unread.Store(true)
 		k.room.Wait()
 	}
+	k.unread.Store(false)
 	switch {
 	case k.ctx.Err() != nil: // after a close frame, say
 		return 0
@@ -179,13 +191,6 @@ func (k *socket) begin(data []byte) (frame int) {
 		k.relief.Reset(reliefAfter)
 	}
 	return k.inline
-}
-
-// busy reports whether somebody answers.
-func (k *socket) busy() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.answering
 }
 
 // end reports whether the reader of that frame still has the reading part.
@@ -281,6 +286,7 @@ func (k *socket) answerOne(text []byte) (here bool) {
 func (k *socket) send(reply []byte, last bool) {
 	if reply != nil && k.ctx.Err() == nil && k.write(reply) != nil {
 		k.conn.CloseNow()
+		k.gone(errSocketGone)
 	}
 	if last {
 		k.parted.Store(true)
@@ -297,8 +303,11 @@ func (k *socket) sessionOver() {
 	idle := !k.answering
 	k.answering = k.answering || idle
 	k.mu.Unlock()
-	if idle {
+	switch {
+	case idle:
 		k.next()
+	case k.writing.Load(): // to a peer that may not be reading
+		k.slow.Reset(hurryTime)
 	}
 }
 

@@ -45,8 +45,11 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
 	k.init(s, conn, ctx, gone)
-	k.base, k.resume = baseURL(r), resumeOf(r)
+	k.base = baseURL(r)
 	build(k)
+	if k.hold == session.Attached { // a gym channel
+		k.resume = resumeOf(r)
+	}
 	k.serve(addressed(r))
 }
 
@@ -68,7 +71,7 @@ func (k *socket) open(id string) bool {
 	k.mu.Unlock()
 	k.unlink = context.AfterFunc(found.Context(), k.sessionOver)
 	if hold != session.Joined {
-		found.Watch(k.pulse.silence)
+		found.Watch(hold, &k.pulse)
 	}
 	return true
 }
@@ -133,18 +136,15 @@ func resumeOf(r *http.Request) time.Duration {
 	return time.Duration(min(seconds, maxResume.Seconds()) * float64(time.Second))
 }
 
-// writeChunk is how much is written at once. Between two chunks the library writes what else is due, pongs above all: a
-// peer that waits for one must not lose the socket to a long message.
+// writeChunk is how much is written at once. Between two chunks the library writes what else is due, pongs above all,
+// which it does not wait for longer than 5 seconds: a long message to a peer that reads must not cost it the socket.
 const writeChunk = 64 << 10
 
 // write writes one text message. A peer that has stopped reading is gone after a while.
 func (k *socket) write(text []byte) error {
-	limit := timeFor(int64(len(text)))
-	if k.slow == nil {
-		k.slow = time.AfterFunc(limit, func() { k.conn.CloseNow() })
-	} else {
-		k.slow.Reset(limit)
-	}
+	k.writing.Store(true)
+	defer k.writing.Store(false)
+	k.slow.Reset(timeFor(int64(len(text))))
 	defer k.slow.Stop()
 	if len(text) <= writeChunk {
 		return k.conn.Write(context.Background(), websocket.MessageText, text)
