@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"sync"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,7 +48,7 @@ type Class struct {
 	shared  *host // the SDK server of all sessions; nil where each value brings its own
 	actions *toolActions
 	hooks   hooks
-	servers sync.Map // *mcp.Server → true: those of values that brought their own
+	servers sync.Map // weak.Pointer[mcp.Server] → true: those of values that brought their own, until they are collected
 	release func()   // closes what Compile opened
 }
 
@@ -214,6 +216,16 @@ func (c *Class) listOnce(ctx context.Context) error {
 		err = fmt.Errorf("listing the tools of the Server: %w", err)
 	}
 	return errors.Join(err, i.Close(), tools.CheckNames(c.Tools))
+}
+
+// first reports whether the class has not seen the server before. One that comes again would have been wrapped already.
+func (c *Class) first(server *mcp.Server) bool {
+	key := weak.Make(server)
+	_, seen := c.servers.LoadOrStore(key, true)
+	if !seen {
+		runtime.AddCleanup(server, func(k weak.Pointer[mcp.Server]) { c.servers.Delete(k) }, key)
+	}
+	return !seen
 }
 
 // Close releases what Compile opened. No instance may be open.

@@ -166,6 +166,9 @@ func (h *host) list(ctx context.Context) ([]*mcp.Tool, error) {
 	var all []*mcp.Tool
 	params := &mcp.ListToolsParams{}
 	for {
+		if ctx.Err() != nil { // an author's pages may have no end
+			return nil, context.Cause(ctx)
+		}
 		r, err := h.next(ctx, "tools/list", &mcp.ListToolsRequest{Session: h.direct, Params: params})
 		if err != nil {
 			return nil, err

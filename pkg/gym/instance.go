@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,7 +51,7 @@ func (i *Instance) ownServer(ctx context.Context) error {
 	if server == nil {
 		return errors.New("the environment's Server function returned nil")
 	}
-	if _, shared := i.class.servers.LoadOrStore(server, true); shared {
+	if !i.class.first(server) {
 		return errors.New("the environment's Server function returned the same server for two values; build one for each, in New")
 	}
 	h, err := newHost(ctx, server, nil)
@@ -72,7 +73,6 @@ func (i *Instance) Close() error {
 	}
 	if i.ownHost {
 		i.host.close()
-		i.class.servers.Delete(i.host.server)
 	}
 	_, err := guard(i.session.log, "Close", func() (struct{}, error) { return struct{}{}, i.class.hooks.close(i.env) })
 	return err
@@ -140,8 +140,17 @@ func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a To
 	return a, score, scoreErr
 }
 
+// shortened keeps a name that cannot be a tool's from being repeated at length.
+func shortened(name string) string {
+	const longest = 128 // MCP's limit
+	if len(name) <= longest {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longest], "") + "…"
+}
+
 func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAnswer {
-	a := ToolAnswer{Tool: req.Params.Name}
+	a := ToolAnswer{Tool: shortened(req.Params.Name)}
 	if a.Result, a.Err = i.host.call(tools.WithEnvironment(ctx, i.env), req, i.session.log); a.Err != nil {
 		if m, ok := i.class.elsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
 			i.session.log.Info("tool exists in the other mode only", "event", "tool_other_mode", "tool", a.Tool, "mode", m)

@@ -209,6 +209,9 @@ func (m *Manager) Active() int {
 // Max is how many sessions there may be at once.
 func (m *Manager) Max() int { return m.opts.Max }
 
+// Refuse takes no new sessions from now on.
+func (m *Manager) Refuse() { m.refuse() }
+
 // Drain refuses new sessions and waits until the live ones have ended, as long as ctx allows.
 func (m *Manager) Drain(ctx context.Context) error {
 	return m.await(ctx, m.refuse())

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,6 +19,9 @@ func Freeze(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	text, err := json.Marshal(res)
 	if err != nil {
 		return nil, err
+	}
+	if err := strictjson.Check(text, strictjson.DefaultMaxDepth); err != nil {
+		return nil, fmt.Errorf("the result cannot be sent: %v", err) // not wrapped: a SyntaxError would blame the caller
 	}
 	frozen := &mcp.CallToolResult{}
 	if err := json.Unmarshal(text, frozen); err != nil {

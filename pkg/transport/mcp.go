@@ -112,8 +112,10 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 		version = head.version
 	}
 	switch {
-	case agentID != "" && !head.valid:
+	case (agentID != "" || head.method == "initialize") && !head.valid:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: "id must be a string or an integer of at most 53 bits"})
+	case agentID != "" && head.oddParams:
+		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidParams, Message: "params must be an object"})
 	case agentID != "" && head.batch > maxBatch:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a batch of %d; at most %d are served", head.batch, maxBatch)})
 	case agentID != "":
@@ -195,11 +197,13 @@ func bodyStatus(err error) (int, string) {
 
 // rpcHead is what tells how a request is to be served.
 type rpcHead struct {
-	id      strictjson.Raw
-	valid   bool // the id is one that every implementation can hold, or there is none
-	batch   int  // how many requests are in an array
-	method  string
-	version string // from params._meta, where MCP's stateless revision puts it
+	id    strictjson.Raw
+	valid bool // the id is one that every implementation can hold, or there is none
+	// oddParams: there are params that are no object; the SDK would repeat them, whatever their length.
+	oddParams bool
+	batch     int // how many requests are in an array
+	method    string
+	version   string // from params._meta, where MCP's stateless revision puts it
 }
 
 // peek reads the head of checked JSON as far as it is well-formed; the rest is for whoever serves it.
@@ -228,6 +232,7 @@ func peek(body []byte) rpcHead {
 		h.id = m.ID
 	}
 	h.method, _ = strictjson.String(m.Method)
+	h.oddParams = m.Params != nil && m.Params.Kind() != '{' && m.Params.Kind() != 'n'
 	if bytes.Contains(m.Params, []byte(mcp.MetaKeyProtocolVersion)) {
 		var p struct {
 			Meta map[string]strictjson.Raw `json:"_meta"`
@@ -268,7 +273,7 @@ func steer(w http.ResponseWriter, id strictjson.Raw, version string) {
 	writeRPC(w, http.StatusBadRequest, id, &rpcError{
 		Code:    -32022,
 		Message: "this address serves sessions: send initialize with one of the supported versions",
-		Data:    map[string]any{"supported": statefulVersions, "requested": version},
+		Data:    map[string]any{"supported": statefulVersions, "requested": shorten(version)},
 	})
 }
 

@@ -116,10 +116,10 @@ func rpcFailure(err error) *rpcError {
 	switch {
 	case errors.As(err, &re):
 		return re
-	case errors.As(err, &syntax):
-		return &rpcError{Code: rpcParse, Message: err.Error()}
 	case errors.As(err, &call):
 		return callFailure(call)
+	case errors.As(err, &syntax):
+		return &rpcError{Code: rpcParse, Message: err.Error()}
 	case errors.As(err, &input):
 		return &rpcError{Code: rpcInvalidParams, Message: "invalid params: " + err.Error()}
 	case errors.As(err, &se):

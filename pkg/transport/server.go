@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -159,7 +160,9 @@ func (s *Server) routes() *http.ServeMux {
 // ServeHTTP serves every door.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		w = newSlowWriter(w)
+		slow := newSlowWriter(w)
+		defer s.contain(slow, r)
+		w = slow
 	}
 	if err := s.admit(r); err != nil {
 		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "error", err)
@@ -176,6 +179,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = turned
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// contain turns a panic into the request's error: what an author's types do when they are written as JSON is not in the
+// server's hands. An answer that has begun is cut off.
+func (s *Server) contain(w *slowWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.log.Error("answering panicked", "event", "door_panic", "path", shorten(r.URL.Path), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	const message = "the server failed to answer; its log has the stack"
+	switch {
+	case w.begun:
+		panic(http.ErrAbortHandler)
+	case strings.HasPrefix(r.URL.Path, "/mcp"):
+		writeRPC(w, http.StatusOK, nullID, &rpcError{Code: rpcInternal, Message: message})
+	default:
+		writeDetail(w, http.StatusInternalServerError, message)
+	}
 }
 
 // checkQuery refuses queries that two readers could read differently.
@@ -239,6 +264,7 @@ func (s *Server) drain(cause error) {
 	}
 	wait, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()
+	s.sessions.Refuse()
 	s.log.Info("draining", "event", "draining", "sessions", s.sessions.Active(), "grace", s.opts.Grace)
 	_ = s.sessions.Drain(wait) // those that are left are closed
 }

@@ -44,15 +44,20 @@ func (p *plainErrors) Write(b []byte) (int, error) {
 		p.begun = true
 		return p.ResponseWriter.Write(b)
 	}
-	p.text = append(p.text, b...)
+	if len(p.text) < maxTurned {
+		p.text = append(p.text, b[:min(len(b), maxTurned-len(p.text))]...)
+	}
 	return len(b), nil
 }
+
+// maxTurned bounds the text of a turned error: libraries repeat what they were sent.
+const maxTurned = 512
 
 // finish writes the turned error, if there is one.
 func (p *plainErrors) finish() {
 	if p.status != 0 {
 		p.Header().Del("X-Content-Type-Options")
-		p.answer(p.ResponseWriter, p.status, strings.TrimSpace(string(p.text)))
+		p.answer(p.ResponseWriter, p.status, strings.ToValidUTF8(strings.TrimSpace(string(p.text)), ""))
 	}
 }
 
@@ -80,6 +85,7 @@ func timeFor(n int64) time.Duration {
 type slowWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	begun   bool // an answer has begun
 
 	mu    sync.Mutex // guards what follows
 	limit time.Time  // no write may take longer than until then; zero: as its length allows
@@ -111,7 +117,13 @@ func (s *slowWriter) hurry() {
 // hurryTime is enough for the end of an answer to a peer that reads.
 const hurryTime = 2 * time.Second
 
+func (s *slowWriter) WriteHeader(status int) {
+	s.begun = true
+	s.ResponseWriter.WriteHeader(status)
+}
+
 func (s *slowWriter) Write(b []byte) (int, error) {
+	s.begun = true
 	s.give(timeFor(int64(len(b))))
 	return s.ResponseWriter.Write(b)
 }
