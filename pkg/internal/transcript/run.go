@@ -220,19 +220,23 @@ func (p *player) finish() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for name, conn := range p.sockets {
-		closed := make(chan struct{})
+		read := make(chan []error, 1)
 		go func() {
-			defer close(closed)
-			conn.Close(websocket.StatusNormalClosure, "")
-		}()
-		for {
-			_, data, readErr := conn.Read(ctx)
-			if readErr != nil {
-				break
+			var left []error
+			for {
+				_, data, readErr := conn.Read(ctx)
+				if readErr != nil {
+					read <- left
+					return
+				}
+				left = append(left, fmt.Errorf("the file does not show what came over socket %s: %s", name, data))
 			}
-			err = errors.Join(err, fmt.Errorf("the file does not show what came over socket %s: %s", name, data))
-		}
-		<-closed
+		}()
+		// What the server sent before it answers the ping has been read when the answer comes. Close reads too, and drops
+		// what it reads.
+		_ = conn.Ping(ctx)
+		conn.Close(websocket.StatusNormalClosure, "")
+		err = errors.Join(append([]error{err}, <-read...)...)
 	}
 	return err
 }
