@@ -81,7 +81,7 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	}
 	r, err := h.next(ctx, "tools/call", req)
 	if err != nil {
-		return nil, logged(log, callError(name, err))
+		return nil, logged(log, tools.AsError(name, err))
 	}
 	res, ok := r.(*mcp.CallToolResult)
 	if !ok || res == nil {
@@ -90,7 +90,7 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	if err := res.GetError(); err != nil { // the SDK's generic tools put what their function returned here
 		var failure *tools.Failure
 		if !errors.As(err, &failure) {
-			return nil, logged(log, callError(name, err))
+			return nil, logged(log, tools.AsError(name, err))
 		}
 	}
 	return res, nil
@@ -104,18 +104,6 @@ func logged(log *slog.Logger, e *tools.Error) *tools.Error {
 	return e
 }
 
-func callError(tool string, err error) *tools.Error {
-	var typed *tools.Error
-	if errors.As(err, &typed) {
-		return typed
-	}
-	var input *tools.InputError
-	if errors.As(err, &input) {
-		return &tools.Error{Type: tools.InvalidArgs, Tool: tool, Message: "invalid arguments: " + input.Error(), Fields: input.Fields, Err: err}
-	}
-	return &tools.Error{Type: tools.ExecutionError, Tool: tool, Message: err.Error(), Err: err}
-}
-
 // admit refuses unknown tools, and arguments that a server of the author's own would have to refuse in its own words.
 func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) *tools.Error {
 	if h.names != nil {
@@ -126,7 +114,7 @@ func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) *tools.Error
 	}
 	list, err := h.list(ctx)
 	if err != nil {
-		return callError(p.Name, err)
+		return tools.AsError(p.Name, err)
 	}
 	for _, t := range list {
 		if t.Name != p.Name {
@@ -134,10 +122,10 @@ func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) *tools.Error
 		}
 		check, err := h.checkOf(t)
 		if err != nil {
-			return callError(p.Name, fmt.Errorf("the input schema of tool %q: %w", t.Name, err))
+			return tools.AsError(p.Name, fmt.Errorf("the input schema of tool %q: %w", t.Name, err))
 		}
 		if err := check.Validate(p.Arguments); err != nil {
-			return callError(p.Name, err)
+			return tools.AsError(p.Name, err)
 		}
 		return nil
 	}

@@ -165,7 +165,7 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 		a.Data, err = tools.Data(frozen)
 	}
 	if err != nil {
-		a.Result, a.Err = nil, logged(i.session.log, callError(a.Tool, err))
+		a.Result, a.Err = nil, logged(i.session.log, tools.AsError(a.Tool, err))
 	}
 	return a
 }

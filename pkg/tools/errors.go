@@ -96,8 +96,9 @@ func Invalid(path, message string) error {
 	return &InputError{Fields: []FieldError{{Type: "value_error", Loc: loc, Msg: message}}}
 }
 
-// asError turns what a tool's function returned into the call's typed error.
-func asError(tool string, err error) *Error {
+// AsError is the typed error of a call that failed with err: err itself where it is an [*Error], InvalidArgs for an
+// [*InputError], ExecutionError for any other.
+func AsError(tool string, err error) *Error {
 	var typed *Error
 	if errors.As(err, &typed) {
 		return typed

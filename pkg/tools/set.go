@@ -101,7 +101,7 @@ func serve[E any](name string, h handler[E]) mcp.ToolHandler {
 		if errors.As(err, &failure) {
 			return FailureResult(failure.Message), nil
 		}
-		return nil, asError(name, err)
+		return nil, AsError(name, err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // Liveness of sockets is lenient: a trainer that computes for a minute answers no ping, and is to keep its episode.
 const (
-	// pingEvery is how often a socket that nobody answers on is pinged.
+	// pingEvery is how often a socket is pinged, unless a message is being written to it.
 	pingEvery = 20 * time.Second
 	// deadAfter is how long a ping may go unanswered, with no other sign of life, before the socket counts as lost.
 	deadAfter = 3 * time.Minute
