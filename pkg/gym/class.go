@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -187,21 +188,15 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 		&mcp.Implementation{Name: e.Name, Version: c.Metadata.Version},
 		&mcp.ServerOptions{Instructions: e.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
 	)
-	names := map[string]bool{}
-	if e.Tools != nil {
-		if err := e.Tools.Register(server, c.Mode); err != nil {
-			return err
-		}
+	err := e.Tools.Register(server, c.Mode)
+	if err != nil {
+		return err
 	}
-	var err error
-	if c.shared, err = newHost(ctx, server, names); err != nil {
+	if c.shared, err = newHost(ctx, server, e.Tools.Traits(c.Mode)); err != nil {
 		return err
 	}
 	c.release = c.shared.close
 	c.Tools, err = c.shared.list(ctx)
-	for _, t := range c.Tools {
-		names[t.Name] = true
-	}
 	return err
 }
 
@@ -279,7 +274,7 @@ func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{class: c, session: s, env: env, seed: seed, host: c.shared}
+	i := &Instance{class: c, session: s, env: env, seed: seed, host: c.shared, scoring: semaphore.NewWeighted(1)}
 	i.episode.ID = newEpisodeID()
 	if c.hooks.server != nil {
 		if err := i.ownServer(ctx); err != nil {

@@ -23,9 +23,9 @@ type host struct {
 	next   mcp.MethodHandler
 	direct *mcp.ServerSession // stands for the caller in requests that no SDK session carried
 
-	// names are the tools of a server that the author's Set filled; nil where the server is the author's own, whose
-	// tools may change and are looked up at each call.
-	names  map[string]bool
+	// tools are those of a server that the author's Set filled; nil where the server is the author's own, whose tools may
+	// change and are looked up at each call.
+	tools  map[string]tools.Traits
 	checks sync.Map // own server: *mcp.Tool → *tools.Validator
 }
 
@@ -42,8 +42,8 @@ func WithGate(ctx context.Context, gate Gate) context.Context {
 
 var errNoGate = errors.New("the request belongs to no session")
 
-func newHost(ctx context.Context, server *mcp.Server, names map[string]bool) (*host, error) {
-	h := &host{server: server, names: names}
+func newHost(ctx context.Context, server *mcp.Server, known map[string]tools.Traits) (*host, error) {
+	h := &host{server: server, tools: known}
 	// The last one added is the outermost, so the chain below it includes what an author has added.
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		h.next = next
@@ -106,8 +106,8 @@ func logged(log *slog.Logger, e *tools.Error) *tools.Error {
 
 // admit refuses unknown tools, and arguments that a server of the author's own would have to refuse in its own words.
 func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) *tools.Error {
-	if h.names != nil {
-		if !h.names[p.Name] {
+	if h.tools != nil {
+		if _, ok := h.tools[p.Name]; !ok {
 			return unknownTool(p.Name)
 		}
 		return nil // the tool's handler checks its arguments

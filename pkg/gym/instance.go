@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -26,6 +27,7 @@ type Instance struct {
 	host    *host
 	ownHost bool
 	seed    func() uint64
+	scoring *semaphore.Weighted // held while After runs: concurrent tools share their turn
 
 	mu      sync.Mutex // guards what follows
 	episode Episode
@@ -78,6 +80,9 @@ func (i *Instance) Close() error {
 	return err
 }
 
+// Traits are those of a tool; zero for an unknown one, and for the tools of a value's own server.
+func (i *Instance) Traits(tool string) tools.Traits { return i.host.tools[tool] }
+
 // Connect opens an SDK session on the instance's server, for an MCP client behind t. Its requests pass gate.
 func (i *Instance) Connect(ctx context.Context, t mcp.Transport, gate Gate) (*mcp.ServerSession, error) {
 	return i.host.server.Connect(WithGate(ctx, gate), t, nil)
@@ -121,14 +126,18 @@ type ToolAnswer struct {
 	Err    *tools.Error
 }
 
-// CallTool runs a tool and then After, in the session's turn. scoreErr reports an After that panicked or scored NaN; the
-// answer stands all the same. req.Session is the SDK session that carried the request, or nil. The counters are left to
-// the caller, who knows whether the answer is still awaited.
+// CallTool runs a tool and then After, in the session's turn, which calls of concurrent tools may share. scoreErr reports
+// an After that panicked or scored NaN; the answer stands all the same. req.Session is the SDK session that carried the
+// request, or nil. The counters are left to the caller, who knows whether the answer is still awaited.
 func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a ToolAnswer, score Score, scoreErr error) {
 	a = i.runTool(ctx, req)
 	if i.class.hooks.after == nil || ctx.Err() != nil {
 		return a, score, nil
 	}
+	if i.scoring.Acquire(ctx, 1) != nil {
+		return a, score, nil // the time is up
+	}
+	defer i.scoring.Release(1)
 	call := ToolCall{Name: a.Tool, Arguments: req.Params.Arguments, Result: a.Result, Err: a.Err}
 	score, scoreErr = guard(i.session.log, "After", func() (Score, error) {
 		s := i.class.hooks.after(ctx, i.env, call)

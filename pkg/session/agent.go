@@ -128,7 +128,7 @@ func (a *Agent) Handle(ctx context.Context, method string, req mcp.Request, next
 	}
 	var out handled
 	if a.Session.inst.OwnServer() && isCall(method) {
-		got, _, err := do(a.Session, ctx, method, a.Session.m.opts.ToolTimeout, serve, func(*handled) {})
+		got, _, err := do(a.Session, ctx, alone(method, a.Session.m.opts.ToolTimeout), serve, func(*handled) {})
 		if out = got; err != nil {
 			out.err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 		}

@@ -16,7 +16,20 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
-// run runs f in the session's turn and gives then, once, what became of it. limit bounds wait and run together.
+// turnSize is how many concurrent tools may run beside one another. Such a call takes 1 of the turn, any other all of it.
+const turnSize = 64
+
+// A work is what [run] is told of a call: its name for people, its deadline, and how much of the turn it takes.
+type work struct {
+	what  string
+	limit time.Duration // of wait and run together
+	share int64
+}
+
+// alone is the work of a call that runs with no other beside it.
+func alone(what string, limit time.Duration) work { return work{what, limit, turnSize} }
+
+// run runs f in the session's turn and gives then, once, what became of it.
 //
 // Exactly one of two things happens. Either f returns in time: settle is called with its value, in the turn, and then
 // gets it. Or the deadline, the caller or the session's end comes first: then gets the error at once, and f, if it runs,
@@ -24,7 +37,7 @@ import (
 //
 // f runs in the caller's goroutine, and so does then, save where a running f is given up: then's last argument tells, and
 // run returns it when f has returned. (A goroutine for each call would cost a step more than all the rest of it.)
-func run[T any](s *Session, ctx context.Context, what string, limit time.Duration,
+func run[T any](s *Session, ctx context.Context, w work,
 	f func(context.Context) T, settle func(*T), then func(v T, ran bool, err error, here bool)) (here bool) {
 	var none T
 	if err := s.enter(); err != nil {
@@ -33,7 +46,7 @@ func run[T any](s *Session, ctx context.Context, what string, limit time.Duratio
 	}
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(s.ctx, func() { cancelCause(context.Cause(s.ctx)) })
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.limit, errDeadline)
 	finish := func(v T, ran bool, err error, here bool) {
 		cancel()
 		unlink()
@@ -41,23 +54,23 @@ func run[T any](s *Session, ctx context.Context, what string, limit time.Duratio
 		s.leave()
 		then(v, ran, err, here)
 	}
-	if s.turn.Acquire(ctx, 1) != nil {
-		finish(none, false, s.interrupted(ctx, what, limit, false), true)
+	if s.turn.Acquire(ctx, w.share) != nil {
+		finish(none, false, s.interrupted(ctx, w, false), true)
 		return true
 	}
 	var decided atomic.Bool
 	patient := context.AfterFunc(ctx, func() {
 		if decided.CompareAndSwap(false, true) {
-			finish(none, true, s.interrupted(ctx, what, limit, true), false)
+			finish(none, true, s.interrupted(ctx, w, true), false)
 		}
 	})
 	v, inTime := none, false
 	var fault error
-	s.ran(what)
+	running := s.begun(w.what)
 	func() {
-		defer s.turn.Release(1)
-		defer s.ran("")
-		v, fault = guarded(s, what, func() T { return f(ctx) })
+		defer s.turn.Release(w.share)
+		defer s.returned(running)
+		v, fault = guarded(s, w.what, func() T { return f(ctx) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
 		if inTime = ctx.Err() == nil; inTime {
 			if here = decided.CompareAndSwap(false, true); here && fault == nil {
@@ -75,7 +88,7 @@ func run[T any](s *Session, ctx context.Context, what string, limit time.Duratio
 		patient()
 		finish(v, true, fault, true)
 	default:
-		finish(none, true, s.interrupted(ctx, what, limit, true), true)
+		finish(none, true, s.interrupted(ctx, w, true), true)
 	}
 	return true
 }
@@ -93,10 +106,10 @@ func guarded[T any](s *Session, what string, f func() T) (v T, err error) {
 }
 
 // do is [run] for callers that wait: f has a goroutine of its own, so that they can be answered while it runs.
-func do[T any](s *Session, ctx context.Context, what string, limit time.Duration,
+func do[T any](s *Session, ctx context.Context, w work,
 	f func(context.Context) T, settle func(*T)) (v T, ran bool, err error) {
 	done := make(chan struct{})
-	go run(s, ctx, what, limit, f, settle, func(got T, began bool, failed error, _ bool) {
+	go run(s, ctx, w, f, settle, func(got T, began bool, failed error, _ bool) {
 		v, ran, err = got, began, failed
 		close(done)
 	})
@@ -104,11 +117,11 @@ func do[T any](s *Session, ctx context.Context, what string, limit time.Duration
 	return v, ran, err
 }
 
-func (s *Session) interrupted(ctx context.Context, what string, limit time.Duration, ran bool) error {
+func (s *Session) interrupted(ctx context.Context, w work, ran bool) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, errDeadline) {
-		s.log.Warn("call timed out", "event", "call_timeout", "call", what, "limit", limit, "ran", ran)
-		return &TimeoutError{What: what, Limit: limit, Ran: ran}
+		s.log.Warn("call timed out", "event", "call_timeout", "call", w.what, "limit", w.limit, "ran", ran)
+		return &TimeoutError{What: w.what, Limit: w.limit, Ran: ran}
 	}
 	return cause
 }
@@ -154,7 +167,8 @@ func (e *ScoreError) Error() string { return "scoring the step failed: " + e.Err
 func (e *ScoreError) Unwrap() error { return e.Err }
 
 // CallTool calls a tool, as one step. A failed call is in the answer, a time-out included; err is that the session
-// closed, or the cause of ctx. req.Session is the SDK session that carried the request, or nil. limit 0 is the server's.
+// closed, or the cause of ctx. req.Session is the SDK session that carried the request, or nil. limit 0 is the tool's, or
+// the server's.
 func (s *Session) CallTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration) (gym.ToolAnswer, error) {
 	c, err := s.callTool(ctx, req, limit)
 	return c.answer, err
@@ -180,7 +194,12 @@ func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit 
 // runTool is [run] for a tool call, with what counts as a step counted.
 func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration, then func(c toolCall, err error, here bool)) (here bool) {
 	name := req.Params.Name
-	return run(s, ctx, fmt.Sprintf("tool %.200q", name), or(limit, s.m.opts.ToolTimeout),
+	traits := s.inst.Traits(name)
+	w := alone(fmt.Sprintf("tool %.200q", name), or(limit, or(traits.Deadline, s.m.opts.ToolTimeout)))
+	if traits.Concurrent {
+		w.share = 1
+	}
+	return run(s, ctx, w,
 		func(ctx context.Context) (c toolCall) {
 			c.answer, c.score, c.scoreErr = s.inst.CallTool(ctx, req)
 			return c
@@ -221,7 +240,7 @@ func (s *Session) ListTools(ctx context.Context) ([]*mcp.Tool, error) {
 		l := list(ctx)
 		return l.tools, l.err
 	}
-	l, _, err := do(s, ctx, "tools/list", s.m.opts.ToolTimeout, list, func(*listing) {})
+	l, _, err := do(s, ctx, alone("tools/list", s.m.opts.ToolTimeout), list, func(*listing) {})
 	return l.tools, cmp.Or(err, l.err)
 }
 
@@ -269,7 +288,7 @@ func observe(c toolCall, err error) (gym.Observation, error) {
 }
 
 func (s *Session) stepList(ctx context.Context, limit time.Duration) (gym.Observation, error) {
-	o, _, err := do(s, ctx, "list_tools", or(limit, s.m.opts.ToolTimeout),
+	o, _, err := do(s, ctx, alone("list_tools", or(limit, s.m.opts.ToolTimeout)),
 		func(ctx context.Context) gym.Observation {
 			return gym.Observation{Observed: gym.ListObservation(s.inst.ListTools(ctx))}
 		},
@@ -283,7 +302,7 @@ func (s *Session) stepOwn(ctx context.Context, a gym.Action, limit time.Duration
 		score gym.Score
 		err   error
 	}
-	out, ran, err := do(s, ctx, "step", or(limit, s.m.opts.ToolTimeout),
+	out, ran, err := do(s, ctx, alone("step", or(limit, s.m.opts.ToolTimeout)),
 		func(ctx context.Context) (out outcome) {
 			out.o.Observed, out.score, out.err = s.inst.Act(ctx, a)
 			return out
@@ -310,7 +329,7 @@ func (s *Session) Reset(ctx context.Context, p gym.ResetParams, limit time.Durat
 		o   gym.Observation
 		err error
 	}
-	out, _, err := do(s, ctx, "reset", or(limit, s.m.opts.ResetTimeout),
+	out, _, err := do(s, ctx, alone("reset", or(limit, s.m.opts.ResetTimeout)),
 		func(ctx context.Context) (out outcome) {
 			out.o, out.err = s.inst.Reset(ctx, p)
 			return out
@@ -324,7 +343,7 @@ func (s *Session) State(ctx context.Context, limit time.Duration) (json.RawMessa
 		state json.RawMessage
 		err   error
 	}
-	out, _, err := do(s, ctx, "state", or(limit, s.m.opts.ToolTimeout),
+	out, _, err := do(s, ctx, alone("state", or(limit, s.m.opts.ToolTimeout)),
 		func(ctx context.Context) (out outcome) {
 			out.state, out.err = s.inst.State(ctx)
 			return out

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,15 +14,18 @@ import (
 
 // A Session is one environment value, whoever calls it and by whichever door.
 type Session struct {
-	ID      string
-	Created time.Time
+	ID string
 
-	m      *Manager
-	origin Origin
-	log    *slog.Logger
-	inst   *gym.Instance // set once, before state leaves building
+	m    *Manager
+	log  *slog.Logger
+	inst *gym.Instance // set once, before state leaves building
 
-	// turn is held by the one call that is running on the environment value. Waiters are served in order of arrival.
+	// built is closed when the building of a session that is built ahead is over, with buildErr set; nil for others.
+	built    chan struct{}
+	buildErr error
+
+	// turn is held by the call that is running on the environment value, or shared by calls of concurrent tools. Waiters are
+	// served in order of arrival: who wants all of it is not passed by those who want a part.
 	turn *semaphore.Weighted
 
 	// ctx ends when the session begins to close, and with it every call and the building of the environment. Its cause is
@@ -31,6 +35,8 @@ type Session struct {
 	done   chan struct{} // closed when the teardown is over and the slot is free
 
 	mu       sync.Mutex // guards what follows
+	origin   Origin     // set by claim; unclaimed before
+	created  time.Time  // when its opener came
 	state    state
 	ending   bool          // the teardown has begun
 	sockets  int           // sockets that use the session: it is not idle while there are any
@@ -39,8 +45,8 @@ type Session struct {
 	released chan struct{} // while held: closed when it is not any more
 	closeDue bool          // close when neither owned nor held
 	calls    int           // waiting or running
-	running  string        // what has the turn, or ""
-	since    time.Time     // when it got the turn
+	running  []running     // what has the turn, oldest first
+	begins   int           // counts what got the turn
 	last     time.Time
 	steps    int // answered, since the session began; no reset sets it back
 	idle     *time.Timer
@@ -69,12 +75,23 @@ const (
 	closing // from the first Close on; over when done is closed
 )
 
-func newSession(m *Manager, id string, origin Origin) *Session {
+func newSession(m *Manager, id string) *Session {
 	now := time.Now()
 	s := &Session{
-		ID: id, Created: now, m: m, origin: origin, log: m.opts.Logger.With("session", id),
-		turn: semaphore.NewWeighted(1), done: make(chan struct{}), last: now, agents: map[*Agent]bool{},
+		ID: id, m: m, origin: unclaimed, created: now, log: m.opts.Logger.With("session", id),
+		turn: semaphore.NewWeighted(turnSize), done: make(chan struct{}), last: now, agents: map[*Agent]bool{},
 	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s
+}
+
+// claim gives the session to its opener.
+func (s *Session) claim(origin Origin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.origin = origin
+	s.created = time.Now()
+	s.last = s.created
 	if origin == ByGymSocket || origin == ByMCPSocket {
 		s.owned, s.sockets = true, 1
 		s.channels[Owner] = lively{}
@@ -82,8 +99,7 @@ func newSession(m *Manager, id string, origin Origin) *Session {
 	if origin == ByGymSocket {
 		s.hold()
 	}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	return s
+	s.armIdle()
 }
 
 // ready hands over the built environment. It reports whether the session is still wanted.
@@ -106,6 +122,9 @@ func (s *Session) usable() error {
 }
 
 func (s *Session) usableLocked() error {
+	if s.origin == Temporary || s.origin == unclaimed {
+		return errUnknown(s.ID)
+	}
 	switch s.state {
 	case building:
 		return &Error{Code: Initializing, Message: "session " + s.ID + " is still initializing; retry shortly"}
@@ -248,7 +267,7 @@ func (s *Session) closeUnlessHeld(reason string) (later bool) {
 
 // armIdle (mu held) starts the idle timer, unless it runs or the session cannot go idle.
 func (s *Session) armIdle() {
-	if s.m.opts.IdleTimeout < 0 || s.sockets > 0 || s.awaited != nil || s.origin == Temporary || s.state != open || s.idle != nil {
+	if s.m.opts.IdleTimeout < 0 || s.sockets > 0 || s.awaited != nil || s.origin == Temporary || s.origin == unclaimed || s.state != open || s.idle != nil {
 		return
 	}
 	s.idle = time.AfterFunc(s.m.opts.IdleTimeout-time.Since(s.last), s.reap)
@@ -337,10 +356,10 @@ func (s *Session) teardown(reason string) {
 	}
 	s.mu.Lock()
 	s.closeErr = err
-	steps := s.steps
+	steps, age := s.steps, time.Since(s.created)
 	s.mu.Unlock()
 	s.log.Info("session closed", "event", "session_close", "reason", reason, "total_steps", steps,
-		"age", time.Since(s.Created).Round(time.Millisecond))
+		"age", age.Round(time.Millisecond))
 	s.free()
 }
 
@@ -357,11 +376,11 @@ func (s *Session) awaitTurn() {
 		}
 	})
 	defer told.Stop()
-	_ = s.turn.Acquire(context.Background(), 1)
+	_ = s.turn.Acquire(context.Background(), turnSize)
 }
 
 func (s *Session) closeInstance() error {
-	s.ran("Close")
+	defer s.returned(s.begun("Close"))
 	told := time.AfterFunc(stuckAfter, func() {
 		s.log.Error("the environment's Close has not returned", "event", "stuck_close", "age", stuckAfter)
 	})
@@ -369,21 +388,36 @@ func (s *Session) closeInstance() error {
 	return s.inst.Close()
 }
 
-// Running is what has the session's turn, and for how long; "" if nothing has.
+// A running is a call that has the turn, or a share of it.
+type running struct {
+	n     int // by which it is found again
+	what  string
+	since time.Time
+}
+
+// Running is what has the session's turn, and for how long; of several concurrent calls the oldest; "" if nothing has.
 func (s *Session) Running() (what string, age time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running == "" {
+	if len(s.running) == 0 {
 		return "", 0
 	}
-	return s.running, time.Since(s.since)
+	return s.running[0].what, time.Since(s.running[0].since)
 }
 
-// ran notes what has the turn now; "" for nothing.
-func (s *Session) ran(what string) {
+// begun notes that a call has got its turn, and returned that it has returned.
+func (s *Session) begun(what string) (n int) {
 	s.mu.Lock()
-	s.running, s.since = what, time.Now()
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.begins++
+	s.running = append(s.running, running{s.begins, what, time.Now()})
+	return s.begins
+}
+
+func (s *Session) returned(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = slices.DeleteFunc(s.running, func(r running) bool { return r.n == n })
 }
 
 // free frees the slot: the last act of a session's life, built or not.

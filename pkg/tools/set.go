@@ -79,6 +79,19 @@ func (s *Set[E]) ElsewhereOnly(name string, mode Mode) (Mode, bool) {
 	return "", false
 }
 
+// Traits are those of the tools that exist in mode, by name.
+func (s *Set[E]) Traits(mode Mode) map[string]Traits {
+	traits := map[string]Traits{}
+	if s != nil {
+		for _, t := range s.tools {
+			if t.spec != nil && t.handlers[mode] != nil {
+				traits[t.spec.Name] = t.traits
+			}
+		}
+	}
+	return traits
+}
+
 type environmentKey struct{}
 
 // WithEnvironment returns a context in which registered tools find the environment value they are called on.

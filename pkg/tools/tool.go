@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,19 +23,55 @@ type None struct{}
 type Tool[E any] struct {
 	spec     *mcp.Tool
 	handlers map[Mode]handler[E]
+	traits   Traits
 	errs     []error
+	with     func(opts []Option) Tool[E] // makes the tool again, with these options besides those it has
 }
 
 // A handler is a tool's function with types erased: arguments as JSON in, result or error out.
 type handler[E any] func(ctx context.Context, env E, args []byte) (*mcp.CallToolResult, error)
 
-// An Option changes how a tool is published.
+// Traits are what a session must know of a tool in order to run it. The zero value is that of most tools.
+type Traits struct {
+	// Concurrent says that the tool may run beside others on one environment value: see [Concurrent].
+	Concurrent bool
+	Deadline   time.Duration // of a call, its wait for a turn included; 0: the server's
+}
+
+// An Option changes how a tool is published or run.
 type Option func(*options)
 
 type options struct {
 	title       string
 	annotations *mcp.ToolAnnotations
 	in, out     *jsonschema.Schema
+	traits      Traits
+	errs        []error
+}
+
+// With is the tool with further options: for a tool that [Modes] made.
+func (t Tool[E]) With(opts ...Option) Tool[E] {
+	if t.with == nil {
+		return t // the zero Tool, which its Set will refuse
+	}
+	return t.with(opts)
+}
+
+// Concurrent marks a tool whose calls may run beside one another on one environment value, since the author has locked
+// what they share. Up to 64 do. They take their turns with other calls in order of arrival: none of them runs beside a
+// tool without the mark, a reset, a step of an own action or a reading of the state. After follows each such call before
+// its turn ends, one After at a time, though other concurrent tools may be running.
+func Concurrent() Option { return func(o *options) { o.traits.Concurrent = true } }
+
+// Deadline sets how long a call of the tool may take, its wait for a turn included, in place of the server's limit. A
+// caller's own timeout_s goes before it. d must be more than 0.
+func Deadline(d time.Duration) Option {
+	return func(o *options) {
+		o.traits.Deadline = d
+		if d <= 0 {
+			o.errs = append(o.errs, fmt.Errorf("a Deadline of %v: want more than 0", d))
+		}
+	}
 }
 
 // Title sets the name that people see.
@@ -69,7 +106,8 @@ func Do[E, In any](name, description string, fn func(E, context.Context, In) err
 }
 
 // Modes makes a tool that does another thing in each mode: one name, one input and one output type, so that the
-// compiler holds the variants to the same interface. With one variant alone the tool exists in that mode only.
+// compiler holds the variants to the same interface. With one variant alone the tool exists in that mode only. Options
+// are added by [Tool.With].
 func Modes[E, In, Out any](name, description string, first Variant[E, In, Out], rest ...Variant[E, In, Out]) Tool[E] {
 	fns := map[Mode]func(E, context.Context, In) (Out, error){}
 	var errs []error
@@ -83,8 +121,17 @@ func Modes[E, In, Out any](name, description string, first Variant[E, In, Out], 
 		}
 		fns[v.mode] = v.fn
 	}
-	t := build(name, description, fns, nil)
-	t.errs = append(errs, t.errs...)
+	return withFaults(errs, build(name, description, fns, nil))
+}
+
+// withFaults adds errors to a tool, whatever options it is made again with.
+func withFaults[E any](errs []error, t Tool[E]) Tool[E] {
+	if len(errs) == 0 {
+		return t
+	}
+	again := t.with
+	t.errs = append(slices.Clone(errs), t.errs...)
+	t.with = func(opts []Option) Tool[E] { return withFaults(errs, again(opts)) }
 	return t
 }
 
@@ -96,6 +143,11 @@ func build[E, In, Out any](name, description string, fns map[Mode]func(E, contex
 	t := Tool[E]{
 		spec:     &mcp.Tool{Name: name, Title: o.title, Description: description, Annotations: o.annotations},
 		handlers: map[Mode]handler[E]{},
+		traits:   o.traits,
+		errs:     o.errs,
+		with: func(more []Option) Tool[E] {
+			return build(name, description, fns, slices.Concat(opts, more))
+		},
 	}
 	in, err := NewInput[In](o.in)
 	if err != nil {
