@@ -72,10 +72,10 @@ func TestOpenerWhoGoesLeavesNothing(t *testing.T) {
 		for _, heeds := range []bool{true, false} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			w := &world{}
-			w.fail = func(int64) error {
+			w.fail = func(ctx context.Context, _ int64) error {
 				if heeds {
-					<-w.building.Done()
-					return w.building.Err()
+					<-ctx.Done()
+					return ctx.Err()
 				}
 				time.Sleep(10 * time.Second)
 				return nil
@@ -95,7 +95,7 @@ func TestOpenerWhoGoesLeavesNothing(t *testing.T) {
 func TestBuildingHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{}
-		w.fail = func(int64) error { <-w.building.Done(); return w.building.Err() }
+		w.fail = func(ctx context.Context, _ int64) error { <-ctx.Done(); return ctx.Err() }
 		m := w.manager(t, Options{})
 		start := time.Now()
 		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != FactoryFailed || time.Since(start) != DefaultResetTimeout {
@@ -114,7 +114,7 @@ func TestTemporarySessionsAreNotFound(t *testing.T) {
 }
 
 func TestFactoryFailuresCostOnlyTheirCaller(t *testing.T) {
-	w := &world{fail: func(n int64) error {
+	w := &world{fail: func(_ context.Context, n int64) error {
 		switch n % 3 {
 		case 1:
 			return errors.New("no luck")
@@ -143,7 +143,7 @@ func TestFactoryFailuresCostOnlyTheirCaller(t *testing.T) {
 func TestSlowFactory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m *Manager
-		w := &world{fail: func(n int64) error {
+		w := &world{fail: func(_ context.Context, n int64) error {
 			if n == 1 {
 				time.Sleep(time.Minute)
 			}
@@ -178,7 +178,7 @@ func TestSlowFactory(t *testing.T) {
 
 func TestShutdownWhileBuilding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{fail: func(int64) error { time.Sleep(time.Minute); return nil }}
+		w := &world{fail: func(context.Context, int64) error { time.Sleep(time.Minute); return nil }}
 		m := w.manager(t, Options{})
 		var wg sync.WaitGroup
 		wg.Go(func() {

@@ -18,6 +18,7 @@ type Options struct {
 	Max          int              // how many sessions at once; 0: 1,024
 	Queue        int              // how many openers may wait for a slot; 0: none, a full server refuses at once
 	QueueWait    time.Duration    // how long they wait; 0: 30 s
+	Warm         int              // how many environments are built ahead, within Max; 0: none
 	IdleTimeout  time.Duration    // how long a session without a socket may lie idle; 0: 15 minutes; negative: for ever
 	ToolTimeout  time.Duration    // deadline of a tool call, step, state or listing, its wait included; 0: 30 s
 	ResetTimeout time.Duration    // deadline of a reset, and of building an environment; 0: 5 minutes
@@ -71,15 +72,23 @@ type Manager struct {
 	agents   map[string]*Agent   // by Mcp-Session-Id
 	handles  map[string]*Session // by handle
 	stopping bool
-	queue    list.List // of *waiter: openers who wait for a slot, the first in front
+	queue    list.List     // of *waiter: openers who wait for a slot, the first in front; there is no slot while it has any
+	warm     []*Session    // built or being built, and not claimed; they are in sessions too
+	pause    *time.Timer   // runs while nothing is to be built ahead, since that has failed
+	delay    time.Duration // of the last pause, unless building ahead has succeeded since
 }
 
-// NewManager returns a manager of sessions of class. It does not close the class.
+// NewManager returns a manager of sessions of class, and begins to build ahead what Options.Warm asks for:
+// [Manager.Shutdown] ends that. It does not close the class.
 func NewManager(class *gym.Class, o Options) *Manager {
-	return &Manager{
+	m := &Manager{
 		class: class, opts: o.withDefaults(),
 		sessions: map[string]*Session{}, agents: map[string]*Agent{}, handles: map[string]*Session{},
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.buildAhead()
+	return m
 }
 
 // Class is the environment that the manager's sessions are of.
@@ -94,15 +103,18 @@ const (
 	ByCreate                   // openenv/session/create: ends when closed, or idle
 	ByInitialize               // an MCP client's initialize: ends when that client deletes it, or idle
 	Temporary                  // serves one call and is never found by id
+	unclaimed                  // nobody's yet
 )
 
-// Open opens a session. It reserves a slot, builds the environment outside of any lock, and gives the slot back if that
-// fails. ctx ends the building, and what was built for a caller who has gone is closed. The error is an *[Error], or the
-// cause of ctx. A session that a socket opened is the socket's until [Session.Release].
+// Open opens a session: one that is built ahead, if there is any; else it reserves a slot, builds the environment outside
+// of any lock, and gives the slot back if that fails. ctx ends the building, and what was built for a caller who has gone
+// is closed. The error is an *[Error], or the cause of ctx. A session that a socket opened is the socket's until
+// [Session.Release].
 func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
-	s, err := m.reserve(ctx, origin)
-	if full(err) && m.makeRoom(ctx) {
-		s, err = m.reserve(ctx, origin)
+	start := time.Now()
+	s, err := m.reserve(ctx)
+	if full(err) {
+		s, err = m.makeRoom(ctx, err)
 	}
 	if err != nil {
 		if full(err) {
@@ -110,28 +122,20 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 		}
 		return nil, err
 	}
-	start := time.Now()
-	inst, fault := m.build(ctx, s)
-	if fault != nil {
-		s.free()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		s.log.Warn("environment could not be built", "event", "factory_error", "error", fault)
-		return nil, &Error{
-			Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, fault),
-			Factory: m.class.Metadata.Name, Err: fault,
-		}
+	s.claim(origin)
+	if s.built != nil {
+		err = s.awaitBuilt(ctx)
+	} else {
+		err = m.build(ctx, s)
 	}
-	if !s.ready(inst) { // shut down meanwhile
-		s.Close(context.WithoutCancel(ctx), "shutdown")
-		return nil, errStopping()
+	if err != nil {
+		return nil, err
 	}
 	if ctx.Err() != nil {
 		s.Close(context.WithoutCancel(ctx), "its opener has gone")
 		return nil, context.Cause(ctx)
 	}
-	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "build", time.Since(start).Round(time.Microsecond))
+	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "took", time.Since(start).Round(time.Microsecond), "built_ahead", s.built != nil)
 	return s, nil
 }
 
@@ -140,12 +144,41 @@ func full(err error) bool {
 	return errors.As(err, &e) && e.Code == CapacityReached
 }
 
-// build builds the environment, until the caller goes, the time is up, or the server stops.
-func (m *Manager) build(ctx context.Context, s *Session) (*gym.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
+// build builds the environment of a session that has its slot: until the caller goes, the time is up, or the session's end
+// begins. When it returns an error the slot is free again. The error is an *[Error], or the cause of ctx.
+func (m *Manager) build(ctx context.Context, s *Session) error {
+	limited, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	return m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
+	inst, fault := m.class.Open(limited, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
+	if fault == nil && s.ready(inst) {
+		if s.built != nil {
+			m.builtAhead(nil)
+		}
+		return nil
+	}
+	if fault == nil {
+		s.Close(context.WithoutCancel(ctx), "ended while it was being built")
+		return context.Cause(s.ctx)
+	}
+	ended := context.Cause(s.ctx)
+	if ended == nil && ctx.Err() == nil {
+		s.log.Warn("environment could not be built", "event", "factory_error", "error", fault)
+		if s.built != nil {
+			m.builtAhead(fault)
+		}
+	}
+	s.free()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case ended != nil:
+		return ended
+	}
+	return &Error{
+		Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, fault),
+		Factory: m.class.Metadata.Name, Err: fault,
+	}
 }
 
 func errStopping() *Error {
@@ -157,7 +190,7 @@ func (m *Manager) Get(id string) (*Session, error) {
 	m.mu.Lock()
 	s := m.sessions[id]
 	m.mu.Unlock()
-	if s == nil || s.origin == Temporary {
+	if s == nil {
 		return nil, errUnknown(id)
 	}
 	return s, s.usable()
@@ -199,12 +232,14 @@ func (m *Manager) Close(ctx context.Context, id string) (closing bool, err error
 	return false, s.wait(ctx)
 }
 
-// Active counts the slots that are taken.
+// Active counts the slots that are taken. What is built ahead takes none, since it gives way to any opener.
 func (m *Manager) Active() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.sessions)
+	return m.active()
 }
+
+func (m *Manager) active() int { return len(m.sessions) - len(m.warm) }
 
 // Max is how many sessions there may be at once.
 func (m *Manager) Max() int { return m.opts.Max }
@@ -243,14 +278,23 @@ func (m *Manager) Stopping() bool {
 	return m.stopping
 }
 
-// refuse takes no more sessions, and returns those that are.
+// refuse takes no more sessions, ends those that nobody has claimed, and returns all that are.
 func (m *Manager) refuse() (live []*Session) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.stopping = true
 	m.dismiss()
+	if m.pause != nil {
+		m.pause.Stop()
+	}
+	warm := m.warm
+	m.warm = nil
 	for _, s := range m.sessions {
 		live = append(live, s)
+	}
+	m.mu.Unlock()
+	for _, s := range warm {
+		s.mu.Lock()
+		s.begin("shutdown", errStopping())
 	}
 	return live
 }
@@ -267,5 +311,5 @@ func (m *Manager) await(ctx context.Context, live []*Session) error {
 }
 
 func (o Origin) String() string {
-	return [...]string{"ws", "mcp socket", "create", "initialize", "temporary"}[o]
+	return [...]string{"ws", "mcp socket", "create", "initialize", "temporary", "unclaimed"}[o]
 }

@@ -125,3 +125,66 @@ func TestSlotsAreNotLostInTheQueue(t *testing.T) {
 		t.Errorf("%d slots taken, %d wait", m.Active(), m.queue.Len())
 	}
 }
+
+type silent time.Duration
+
+func (d silent) Silence() time.Duration { return time.Duration(d) }
+
+// The slot goes to the newcomer that it was made free for, though others come while the silent session closes.
+func TestRoomIsForWhoMadeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		m := w.manager(t, Options{Max: 1, Queue: 2, QueueWait: 10 * time.Second})
+		old := m.mustOpen(t, ByGymSocket)
+		old.Watch(Owner, silent(time.Minute))
+		var wg sync.WaitGroup
+		wg.Go(func() { call(t.Context(), old, `{"time":2000000000,"ignore":true}`) }) // holds the end up
+		synctest.Wait()
+		time.Sleep(time.Second)
+		start := time.Now()
+		opened := make(chan string, 2)
+		wg.Go(func() {
+			s := m.mustOpen(t, ByCreate)
+			if d := time.Since(start); d != 11*time.Second {
+				t.Errorf("the first got its slot after %v, want its wait and a second", d)
+			}
+			opened <- "first"
+			s.Close(t.Context(), "test")
+		})
+		synctest.Wait()
+		time.Sleep(5 * time.Second)
+		wg.Go(func() { call(t.Context(), old, `{"time":6000000000,"ignore":true}`) })
+		wg.Go(func() {
+			s := m.mustOpen(t, ByCreate)
+			opened <- "second"
+			s.Close(t.Context(), "test")
+		})
+		wg.Wait()
+		if a, b := <-opened, <-opened; a != "first" || b != "second" {
+			t.Errorf("served %s, %s", a, b)
+		}
+	})
+}
+
+func TestNewcomersBesideOneForWhomRoomIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		m := w.manager(t, Options{Max: 1})
+		old := m.mustOpen(t, ByGymSocket)
+		old.Watch(Owner, silent(time.Minute))
+		go call(t.Context(), old, `{"time":2000000000,"ignore":true}`)
+		synctest.Wait()
+		first := make(chan error)
+		go func() {
+			_, err := m.Open(t.Context(), ByCreate)
+			first <- err
+		}()
+		synctest.Wait()
+		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached {
+			t.Errorf("another newcomer got %v", err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first newcomer got %v", err)
+		}
+	})
+}

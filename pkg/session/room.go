@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -47,17 +49,45 @@ func (s *Session) silence() time.Duration {
 	return shortest
 }
 
-// makeRoom closes the session whose socket has been silent longest, if one has been silent long enough: a client that
-// crashed or stopped must not keep others out. It is done only for a newcomer who would be refused otherwise.
-func (m *Manager) makeRoom(ctx context.Context) bool {
-	m.mu.Lock()
-	all := make([]*Session, 0, len(m.sessions))
-	for _, s := range m.sessions {
-		all = append(all, s)
+// makeRoom closes the session whose socket has been silent longest, if one has been silent long enough, and gets its
+// slot: a client that crashed or stopped must not keep others out. It is done only for a newcomer who would be refused
+// otherwise, and refused is that error.
+func (m *Manager) makeRoom(ctx context.Context, refused error) (*Session, error) {
+	silentest := m.silentest()
+	if silentest == nil {
+		return nil, refused
 	}
+	m.mu.Lock()
+	if m.stopping {
+		m.mu.Unlock()
+		return nil, errStopping()
+	}
+	if m.queue.Len() == 0 {
+		if s := m.take(); s != nil { // one has ended just now
+			m.mu.Unlock()
+			return s, nil
+		}
+	}
+	w := &waiter{make(chan *Session, 1)}
+	place := m.queue.PushFront(w) // the slot is for who has made it free
 	m.mu.Unlock()
-	var silentest *Session
-	var longest time.Duration
+	silentest.mu.Lock()
+	silent := silentest.silence()
+	if silent < silentFor { // it has spoken meanwhile
+		silentest.mu.Unlock()
+		return m.leaveQueue(place, w)
+	}
+	silentest.log.Warn("closed to make room: its socket is silent", "event", "made_room", "silent", silent.Round(time.Second))
+	silentest.begin("made room", errClosed())
+	return m.wait(ctx, place, w, roomWait)
+}
+
+// silentest finds the session that has been silent longest, and long enough; nil if none has.
+func (m *Manager) silentest() (silentest *Session) {
+	m.mu.Lock()
+	all := slices.Collect(maps.Values(m.sessions))
+	m.mu.Unlock()
+	longest := silentFor - 1
 	for _, s := range all {
 		s.mu.Lock()
 		if d := s.silence(); d > longest {
@@ -65,18 +95,5 @@ func (m *Manager) makeRoom(ctx context.Context) bool {
 		}
 		s.mu.Unlock()
 	}
-	if longest < silentFor {
-		return false
-	}
-	silentest.mu.Lock()
-	if silentest.silence() < silentFor { // it has spoken meanwhile
-		silentest.mu.Unlock()
-		return false
-	}
-	silentest.begin("made room", errClosed())
-	silentest.log.Warn("closed to make room: its socket is silent", "event", "made_room", "silent", longest.Round(time.Second))
-	wait, cancel := context.WithTimeout(ctx, roomWait)
-	defer cancel()
-	_ = silentest.wait(wait)
-	return true
+	return silentest
 }

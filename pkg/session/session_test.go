@@ -21,9 +21,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A world counts what happens to its values; its tools behave and misbehave.
 type world struct {
+	begun          atomic.Int64 // calls of New
 	opened, closed atomic.Int64
-	fail           func(n int64) error // of New, by its count
-	building       context.Context     // New's, while fail runs
+	fail           func(ctx context.Context, n int64) error // of New, by its count
 }
 
 type value struct {
@@ -62,13 +62,13 @@ func (w *world) env() gym.Environment[*value] {
 	return gym.Environment[*value]{
 		Name: "world",
 		New: func(ctx context.Context, s *gym.Session) (*value, error) {
-			n := w.opened.Add(1)
+			n := w.begun.Add(1)
 			if w.fail != nil {
-				w.building = ctx
-				if err := w.fail(n); err != nil {
+				if err := w.fail(ctx, n); err != nil {
 					return nil, err
 				}
 			}
+			w.opened.Add(1)
 			return &value{w: w}, nil
 		},
 		Tools: tools.New(tools.Func("nap", "Sleep.", (*value).nap)),
@@ -102,7 +102,7 @@ func (w *world) manager(t *testing.T, o Options) *Manager {
 		if m.Active() != 0 {
 			t.Errorf("%d slots are taken after the end", m.Active())
 		}
-		if w.opened.Load() != w.closed.Load() && w.fail == nil {
+		if w.opened.Load() != w.closed.Load() {
 			t.Errorf("%d values were opened and %d closed", w.opened.Load(), w.closed.Load())
 		}
 	})
