@@ -36,6 +36,28 @@ type Observed struct {
 	Metadata strictjson.Raw // the object inside Fields, for a second copy beside it; nil when empty
 }
 
+// WithMetadata is the observation with one more member in its metadata; it takes the place of one of that name. An
+// observation that cannot be written is returned as it is.
+func (o Observed) WithMetadata(name string, value any) Observed {
+	var fields, metadata map[string]strictjson.Raw
+	raw, err := strictjson.Marshal(o.Fields)
+	if err != nil || strictjson.Unmarshal(raw, &fields) != nil || fields["metadata"] != nil && strictjson.Unmarshal(fields["metadata"], &metadata) != nil {
+		return o
+	}
+	if metadata == nil {
+		metadata = map[string]strictjson.Raw{}
+	}
+	if metadata[name], err = strictjson.Marshal(value); err != nil {
+		return o
+	}
+	if o.Metadata, err = strictjson.Marshal(metadata); err != nil {
+		return o
+	}
+	fields["metadata"] = o.Metadata
+	o.Fields = fields
+	return o
+}
+
 // observation encodes an author's observation type.
 type observation[T any] struct {
 	out         *tools.Output[T]

@@ -93,3 +93,20 @@ func (m *Manager) Find(id string) (*Session, error) {
 	}
 	return s, nil
 }
+
+// Ended reports whether the session is over and its slot free.
+func (s *Session) Ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Waiting counts the openers who wait for a slot, and the sessions that are built ahead or being built so.
+func (m *Manager) Waiting() (openers, ahead int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.queue.Len(), len(m.warm)
+}

@@ -76,7 +76,7 @@ func TestBodiesHaveTheirTime(t *testing.T) {
 		ln := memnet.Listen()
 		ctx, stop := context.WithCancel(context.Background())
 		served := make(chan error, 1)
-		go func() { served <- srv.Serve(ctx, ln) }()
+		go func() { served <- srv.Serve(ctx, ln, nil) }()
 		defer func() { stop(); <-served }()
 		client := &http.Client{Transport: &http.Transport{DialContext: ln.Dial}}
 		defer client.CloseIdleConnections()

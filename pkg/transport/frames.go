@@ -96,7 +96,7 @@ func newObservationData(o gym.Observation) observationData {
 
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	s.serveSocket(w, r, func(k *socket) {
-		k.origin, k.hold = session.ByGymSocket, session.Attached
+		k.origin = session.ByGymSocket
 		k.answer, k.refuse = k.answerFrame, func(err error) []byte { return encodeFrame(frameError(err)) }
 	})
 }
@@ -214,9 +214,17 @@ func (k *socket) step(ctx context.Context, q gymRequest, reply replyFunc) (here 
 		return true
 	}
 	return k.session.StepThen(ctx, a, q.limit, func(o gym.Observation, err error, here bool) {
-		text := k.contained(func() []byte { return encodeOutcome(frame{Type: "observation", Data: newObservationData(o)}, err) })
+		text := k.contained(func() []byte { return encodeOutcome(frame{Type: "observation", Data: k.observed(o)}, err) })
 		reply(text, false, here)
 	})
+}
+
+// observed is the data of an observation frame. A client that has asked for the session's id finds it in the first one.
+func (k *socket) observed(o gym.Observation) observationData {
+	if o.Fields != nil && k.tell.Load() && k.tell.CompareAndSwap(true, false) {
+		o.Observed = o.WithMetadata("session_id", k.session.ID)
+	}
+	return newObservationData(o)
 }
 
 func (k *socket) serveFrame(ctx context.Context, q gymRequest) (frame, error) {
@@ -230,14 +238,14 @@ func (k *socket) serveFrame(ctx context.Context, q gymRequest) (frame, error) {
 			return frame{}, err
 		}
 		o, err := k.session.Reset(ctx, p, q.limit)
-		return frame{Type: "observation", Data: newObservationData(o)}, err
+		return frame{Type: "observation", Data: k.observed(o)}, err
 	case "step":
 		a, err := k.s.class.ParseAction(q.data)
 		if err != nil {
 			return frame{}, err
 		}
 		o, err := k.session.Step(ctx, a, q.limit)
-		return frame{Type: "observation", Data: newObservationData(o)}, err
+		return frame{Type: "observation", Data: k.observed(o)}, err
 	case "state":
 		state, err := k.session.State(ctx, q.limit)
 		return frame{Type: "state", Data: strictjson.Raw(state)}, err

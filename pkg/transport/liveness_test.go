@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/memnet"
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
@@ -17,22 +18,7 @@ import (
 // inMemory serves the lab inside a bubble, and returns how to open a socket on /ws.
 func inMemory(t *testing.T, o Options) (srv *Server, open func() *websocket.Conn) {
 	t.Helper()
-	srv, err := New(t.Context(), labEnv(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := memnet.Listen()
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ctx, ln) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	client := &http.Client{Transport: &http.Transport{DialContext: ln.Dial}}
-	t.Cleanup(client.CloseIdleConnections)
+	srv, client := serveInMemory(t, labEnv(), o)
 	return srv, func() *websocket.Conn {
 		t.Helper()
 		c, _, err := websocket.Dial(context.Background(), "ws://localhost/ws", &websocket.DialOptions{HTTPClient: client})
@@ -42,6 +28,28 @@ func inMemory(t *testing.T, o Options) (srv *Server, open func() *websocket.Conn
 		t.Cleanup(func() { c.CloseNow() })
 		return c
 	}
+}
+
+// serveInMemory serves an environment inside a bubble, and returns a client that reaches it under any address.
+func serveInMemory(t *testing.T, env gym.Definition, o Options) (*Server, *http.Client) {
+	t.Helper()
+	srv, err := New(t.Context(), env, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := memnet.Listen()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ctx, ln, nil) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	client := &http.Client{Transport: &http.Transport{DialContext: ln.Dial}}
+	t.Cleanup(client.CloseIdleConnections)
+	return srv, client
 }
 
 // A client that reads nothing answers no ping: a trainer stopped in a debugger, or half a connection.

@@ -63,13 +63,23 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	ln, err := net.Listen("tcp", c.addr)
 	if err != nil {
 		srv.Close(context.WithoutCancel(ctx))
-		return usage(stderr, listenError(c.addr, err))
+		return usage(stderr, listenError("-addr", c.addr, err))
 	}
-	greet(stdout, srv, ln.Addr())
+	var control net.Listener
+	controlAddr := ""
+	if c.control != "" {
+		if control, err = net.Listen("tcp", c.control); err != nil {
+			ln.Close()
+			srv.Close(context.WithoutCancel(ctx))
+			return usage(stderr, listenError("-control-addr", c.control, err))
+		}
+		controlAddr = control.Addr().String()
+	}
+	greet(stdout, srv, ln.Addr(), controlAddr)
 	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
-		"addr", ln.Addr().String(), "mode", c.options.Mode, "max_sessions", srv.sessions.Max(),
+		"addr", ln.Addr().String(), "control_addr", controlAddr, "mode", c.options.Mode, "max_sessions", srv.sessions.Max(),
 		"session_timeout", max(c.options.Sessions.IdleTimeout, 0), "tool_timeout", c.options.Sessions.ToolTimeout)
-	if err := srv.Serve(ctx, ln); err != nil {
+	if err := srv.Serve(ctx, ln, control); err != nil {
 		fmt.Fprintln(stderr, "error:", oneLine(err))
 		return exitFailed
 	}
@@ -106,12 +116,12 @@ func clip(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-func listenError(addr string, err error) error {
+func listenError(flag, addr string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("address %s is in use; choose another with -addr, or -addr %s:0 for any free port", addr, hostOf(addr))
+		return fmt.Errorf("address %s is in use; choose another with %s, or %s %s:0 for any free port", addr, flag, flag, hostOf(addr))
 	}
 	if _, _, split := net.SplitHostPort(addr); split != nil {
-		return fmt.Errorf("-addr %s: want host:port, such as 127.0.0.1:8000 or :8000", addr)
+		return fmt.Errorf("%s %s: want host:port, such as 127.0.0.1:8000 or :8000", flag, addr)
 	}
 	return fmt.Errorf("cannot listen on %s: %w", addr, err)
 }
@@ -127,6 +137,7 @@ func hostOf(addr string) string {
 // A config is what flags and variables say.
 type config struct {
 	addr    string
+	control string // "": none
 	options Options
 }
 
@@ -136,10 +147,12 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors are printed as one line by the caller
 	fs.StringVar(&c.addr, "addr", "127.0.0.1:8000", "`address` to listen on")
+	fs.StringVar(&c.control, "control-addr", "", "`address` of a second listener, for trainers and operators: all that the first serves, and /sessions; none if empty")
 	mode := fs.String("mode", string(tools.ModeSimulation), "simulation or production")
 	fs.IntVar(&c.options.Sessions.Max, "max-sessions", session.DefaultMax, "how many sessions at once")
 	fs.IntVar(&c.options.Sessions.Queue, "queue", 0, "how many newcomers may wait for a session on a full server; 0 refuses them at once")
 	fs.DurationVar(&c.options.Sessions.QueueWait, "queue-wait", session.DefaultQueueWait, "how long they wait")
+	fs.IntVar(&c.options.Sessions.Warm, "warm", 0, "how many environments to build ahead, within -max-sessions")
 	idle := fs.Duration("session-timeout", session.DefaultIdleTimeout, "end a session that no socket is attached to after this long without a call; 0 is never")
 	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
 	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
@@ -174,6 +187,8 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 		return c, fmt.Errorf("-queue %d: want 0 or more", c.options.Sessions.Queue)
 	case c.options.Sessions.QueueWait <= 0:
 		return c, fmt.Errorf("-queue-wait %v: want a duration such as 30s", c.options.Sessions.QueueWait)
+	case c.options.Sessions.Warm < 0:
+		return c, fmt.Errorf("-warm %d: want 0 or more", c.options.Sessions.Warm)
 	case *idle < 0:
 		return c, fmt.Errorf("-session-timeout %v: want a duration such as 15m, or 0 for never", *idle)
 	case c.options.Sessions.ToolTimeout <= 0:
@@ -221,7 +236,7 @@ func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 }
 
 // greet prints where the server listens and lines to paste.
-func greet(w io.Writer, s *Server, addr net.Addr) {
+func greet(w io.Writer, s *Server, addr net.Addr, control string) {
 	base, everyone := addr.String(), false
 	if host, port, err := net.SplitHostPort(base); err == nil {
 		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
@@ -238,6 +253,9 @@ func greet(w io.Writer, s *Server, addr net.Addr) {
 	if s.simulation() {
 		fmt.Fprintf(w, "  trainers   ws://%s/ws\n", base)
 		try = "env.reset(), env.list_tools()"
+	}
+	if control != "" {
+		fmt.Fprintf(w, "  control    http://%s/sessions\n", control)
 	}
 	fmt.Fprintf(w, `  agents     http://%[2]s/mcp
   about it   http://%[2]s/docs

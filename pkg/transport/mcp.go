@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -41,7 +42,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveMCPSocket(w http.ResponseWriter, r *http.Request) {
 	s.serveSocket(w, r, func(k *socket) {
-		k.origin, k.hold = session.ByMCPSocket, session.Joined
+		k.origin = session.ByMCPSocket
 		k.refuse = func(err error) []byte { return encodeRPC(nullID, nil, err) }
 		k.answer = func(ctx context.Context, text []byte, reply replyFunc) bool {
 			reply(s.rpc(ctx, text, k.peer()), false, true)
@@ -59,13 +60,30 @@ func addressed(r *http.Request) string {
 	return r.URL.Query().Get("session_id")
 }
 
-// baseURL is where the client reaches the server, as its request has it.
-func baseURL(r *http.Request) string {
+// onControl marks the context of a request that came by the control listener.
+type onControl struct{}
+
+// baseURL is where agents reach the server: as the request has it, or, where that came by the control listener, at the
+// public one's address.
+func (s *Server) baseURL(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
 		scheme = "https"
 	}
-	return scheme + "://" + r.Host
+	if r.Context().Value(onControl{}) == nil {
+		return scheme + "://" + r.Host
+	}
+	s.mu.Lock()
+	public := s.address
+	s.mu.Unlock()
+	if public == nil {
+		return scheme + "://" + r.Host
+	}
+	host := public.String()
+	if ip, port, err := net.SplitHostPort(host); err == nil && net.ParseIP(ip).IsUnspecified() {
+		host = net.JoinHostPort(hostname(r.Host), port)
+	}
+	return "http://" + host
 }
 
 // versioned gives a request the context of the protocol version that its header names. A version that is not served is
@@ -125,7 +143,7 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	case head.method == "initialize":
 		s.initialize(w, r, head.id)
 	default:
-		from := peer{base: baseURL(r)}
+		from := peer{base: s.baseURL(r)}
 		if id := addressed(r); id != "" {
 			if from.session, from.agent, err = s.sessions.Reach(id); err != nil {
 				notFound(w, head.id, err)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,7 +22,7 @@ type documents struct {
 // object is a JSON object under construction.
 type object = map[string]any
 
-func (s *Server) document() (d documents, err error) {
+func (s *face) document() (d documents, err error) {
 	if d.metadata, err = strictjson.Marshal(s.class.Metadata); err != nil {
 		return d, err
 	}
@@ -43,12 +44,14 @@ type route struct {
 	bodyOptional                       bool
 	ok                                 object // schema of the answer 200
 	session                            bool   // takes ?session_id=
+	operators                          bool   // served on the control listener only
+	named                              bool   // the path names a session
 	errors                             []string
 }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
-func (s *Server) routeList() []route {
+func (s *face) routeList() []route {
 	all := []route{
 		{Method: "post", Path: "/reset", Summary: "Begin an episode", simulation: true, session: true,
 			Description: "Begins an episode and returns its first observation. Members other than seed and episode_id are options of the environment.",
@@ -65,12 +68,20 @@ func (s *Server) routeList() []route {
 		{Method: "get", Path: "/health", Summary: "Probe the server", Description: "Says whether the server is well.", ok: ref("Health")},
 		{Method: "get", Path: "/metadata", Summary: "Read the metadata", Description: "Says what the environment is.", ok: ref("Metadata")},
 		{Method: "get", Path: "/schema", Summary: "Read the schemas", Description: "Returns the JSON Schemas of action, observation, reset observation and state.", ok: ref("Schemas")},
+		{Method: "get", Path: "/sessions", Summary: "List the sessions", operators: true, Description: "Lists all sessions, the oldest first.", ok: ref("Sessions")},
+		{Method: "get", Path: "/sessions/{session}", Summary: "Look at a session", operators: true, named: true,
+			Description: "Says what a session does and who holds it.", ok: ref("Session"), errors: []string{"404"}},
+		{Method: "delete", Path: "/sessions/{session}", Summary: "End a session", operators: true, named: true,
+			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), errors: []string{"404"}},
+		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
+			Description: "Mints a handle that opens the session's tools and nothing else.", ok: ref("Handle"), errors: []string{"404", "409"}},
 	}
-	return slices.DeleteFunc(all, func(r route) bool { return r.simulation && !s.simulation() })
+	return slices.DeleteFunc(all, func(r route) bool { return r.simulation && !s.simulation() || r.operators && !s.operators })
 }
 
 var errorMeanings = map[string]string{
 	"404": "No session has that id.",
+	"409": "The session is being built, or has minted all the handles it may.",
 	"413": "The body is too long.",
 	"500": "The environment failed.",
 	"422": "The request does not fit its schema.",
@@ -79,10 +90,10 @@ var errorMeanings = map[string]string{
 }
 
 // openAPI is the OpenAPI 3.1 document, with the routes of the server's mode.
-func (s *Server) openAPI() object {
+func (s *face) openAPI() object {
 	paths := object{}
 	for _, r := range s.routeList() {
-		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.Method + "_" + r.Path[1:], "responses": responses(r)}
+		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.Method + "_" + strings.NewReplacer("/", "_", "{", "", "}", "").Replace(r.Path[1:]), "responses": responses(r)}
 		if r.body != nil {
 			op["requestBody"] = object{"required": !r.bodyOptional, "content": jsonContent(r.body)}
 		}
@@ -91,6 +102,9 @@ func (s *Server) openAPI() object {
 				"name": "session_id", "in": "query", "required": false, "schema": object{"type": "string"},
 				"description": "A live session; without it a temporary one serves the call.",
 			}}
+		}
+		if r.named {
+			op["parameters"] = []object{{"name": "session", "in": "path", "required": true, "schema": object{"type": "string"}, "description": "The session's id."}}
 		}
 		item, ok := paths[r.Path].(object)
 		if !ok {
@@ -126,7 +140,7 @@ func jsonContent(schema object) object {
 	return object{"application/json": object{"schema": schema}}
 }
 
-func (s *Server) components() object {
+func (s *face) components() object {
 	text, nullableText := object{"type": "string"}, object{"type": []string{"string", "null"}}
 	reward := object{"type": []string{"number", "boolean", "null"}}
 	response := func(observation object) object {
@@ -170,6 +184,22 @@ func (s *Server) components() object {
 			"StepResponse":  response(ref("Observation")),
 		})
 	}
+	if s.operators {
+		integer, boolean, number := object{"type": "integer"}, object{"type": "boolean"}, object{"type": "number"}
+		maps.Copy(out, object{
+			"Session": object{"type": "object", "properties": object{
+				"session_id": text, "created_at": number, "last_activity_at": number, "step_count": integer, "environment_type": text,
+				"state": text, "opened_by": text, "attachment": text, "sockets": integer, "agent": boolean, "queue_length": integer,
+				"in_flight": object{"type": "array", "items": object{"type": "object", "properties": object{"call": text, "age_s": number}}},
+			}},
+			"Sessions": object{"type": "object", "properties": object{
+				"sessions": object{"type": "array", "items": ref("Session")}, "active_sessions": integer, "max_sessions": integer,
+				"built_ahead": integer, "waiting": integer,
+			}},
+			"Closed": object{"type": "object", "properties": object{"session_id": text, "closed": boolean, "closing": boolean}},
+			"Handle": object{"type": "object", "properties": object{"handle": text, "url": text}},
+		})
+	}
 	return out
 }
 
@@ -179,7 +209,7 @@ var docsHTML string
 var docsTemplate = template.Must(template.New("docs").Parse(docsHTML))
 
 // docsPage renders the page of GET /docs. It needs nothing from elsewhere, so it works offline.
-func (s *Server) docsPage(schemas []byte, list []*mcp.Tool) ([]byte, error) {
+func (s *face) docsPage(schemas []byte, list []*mcp.Tool) ([]byte, error) {
 	indented := strictjson.Raw(slices.Clone(schemas))
 	if err := indented.Indent(); err != nil {
 		return nil, err
@@ -200,7 +230,7 @@ func (s *Server) docsPage(schemas []byte, list []*mcp.Tool) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-func (s *Server) getDocs(w http.ResponseWriter, _ *http.Request) {
+func (s *face) getDocs(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	w.Write(s.docs.page)

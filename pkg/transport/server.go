@@ -48,18 +48,19 @@ const DefaultMaxMessage = 100 << 20
 // writeTimeout bounds the writing of one WebSocket message: a reader that has stopped reading is gone.
 const writeTimeout = time.Minute
 
-// A Server serves one environment. It is an http.Handler for all doors; [Server.Serve] runs it on a listener.
+// A Server serves one environment. It is an http.Handler for all doors; [Server.Serve] runs it on listeners.
 type Server struct {
 	class    *gym.Class
 	sessions *session.Manager
 	opts     Options
 	log      *slog.Logger
-	mux      *http.ServeMux
 	versions map[string]context.Context // see versionContexts
-	docs     documents
+	public   face
+	control  face
 
-	mu      sync.Mutex     // guards closed
+	mu      sync.Mutex     // guards closed and address
 	closed  bool           // no more sockets
+	address net.Addr       // of the public listener; nil while Serve does not run
 	sockets sync.WaitGroup // WebSocket handlers, which net/http does not wait for; Add under mu while not closed
 }
 
@@ -98,12 +99,14 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
-	s := &Server{class: class, opts: o, log: o.Logger, sessions: session.NewManager(class, o.Sessions), versions: versionContexts()}
-	if s.docs, err = s.document(); err != nil {
+	s := &Server{class: class, opts: o, log: o.Logger, versions: versionContexts()}
+	s.public = face{Server: s}
+	s.control = face{Server: s, operators: true}
+	if err := errors.Join(s.public.prepare(), s.control.prepare()); err != nil {
 		class.Close()
 		return nil, err
 	}
-	s.mux = s.routes()
+	s.sessions = session.NewManager(class, o.Sessions)
 	return s, nil
 }
 
@@ -137,8 +140,29 @@ func (s *Server) Sessions() *session.Manager { return s.sessions }
 
 func (s *Server) simulation() bool { return s.opts.Mode == tools.ModeSimulation }
 
-func (s *Server) routes() *http.ServeMux {
+// A face is what the server shows on one of its listeners. There are two: the public one, and the control plane's, which
+// has the operators' routes too.
+type face struct {
+	*Server
+	operators bool
+	mux       *http.ServeMux
+	docs      documents
+}
+
+func (s *face) prepare() (err error) {
+	s.docs, err = s.document()
+	s.mux = s.routes()
+	return err
+}
+
+func (s *face) routes() *http.ServeMux {
 	mux := http.NewServeMux()
+	if s.operators {
+		mux.HandleFunc("GET /sessions", s.listSessions)
+		mux.HandleFunc("GET /sessions/{session}", s.getSession)
+		mux.HandleFunc("DELETE /sessions/{session}", s.deleteSession)
+		mux.HandleFunc("POST /sessions/{session}/agents", s.postAgents)
+	}
 	if s.simulation() {
 		mux.HandleFunc("POST /reset", s.postReset)
 		mux.HandleFunc("POST /step", s.postStep)
@@ -157,8 +181,17 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// ServeHTTP serves every door.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP serves every door but the operators'.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.public.ServeHTTP(w, r) }
+
+// Control serves every door, the operators' too: sessions of all clients can be seen and ended by whoever reaches it.
+func (s *Server) Control() http.Handler { return &s.control }
+
+// ServeHTTP serves the doors of the face.
+func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.operators {
+		r = r.WithContext(context.WithValue(r.Context(), onControl{}, true))
+	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		slow := newSlowWriter(w)
 		defer s.contain(slow, r)
@@ -221,17 +254,19 @@ func checkQuery(r *http.Request) error {
 // ErrDrain, as the cause of the context that [Server.Serve] runs under, asks for a stop that leaves live sessions time.
 var ErrDrain = errors.New("the server is told to stop when its sessions have ended")
 
-// Serve serves on ln until ctx ends, then stops: live sessions are closed, their sockets with 1001, and their environments
+// Serve serves on ln, and the control plane on control unless that is nil, until ctx ends, then stops: live sessions are closed, their sockets with 1001, and their environments
 // too. If the cause of ctx is [ErrDrain], new sessions are refused first and /health answers 503, while live sessions are
 // served until they end, for Options.Grace at most. It returns nil after a clean stop. What an author's functions have not
 // given back 5 seconds after the close is named in the log and left behind, which is an error.
-func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+func (s *Server) Serve(ctx context.Context, ln, control net.Listener) error {
+	s.mu.Lock()
+	s.address = ln.Addr()
+	s.mu.Unlock()
+	failed := make(chan error, 2)
+	web := []*http.Server{s.run(&s.public, ln, failed)}
+	if control != nil {
+		web = append(web, s.run(&s.control, control, failed))
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
 	var served error
 	select {
 	case served = <-failed:
@@ -242,16 +277,34 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer cancel()
 	s.log.Info("stopping", "event", "stopping", "sessions", s.sessions.Active())
 	// Shutdown takes no more connections and waits for requests; ending the sessions ends the requests on them.
-	drained := make(chan error, 1)
-	go func() { drained <- srv.Shutdown(stop) }()
-	ended := s.end(stop)
-	if <-drained != nil {
-		srv.Close() // requests that are still being read, or answers that nobody reads: no session has a part in them
+	var requests sync.WaitGroup
+	for _, srv := range web {
+		requests.Go(func() {
+			if srv.Shutdown(stop) != nil {
+				srv.Close() // requests that are still being read, or answers that nobody reads: no session has a part in them
+			}
+		})
 	}
+	ended := s.end(stop)
+	requests.Wait()
 	if ended = s.closeClass(ended); ended != nil {
 		ended = fmt.Errorf("stopping: %w", ended)
 	}
 	return errors.Join(served, ended)
+}
+
+// run serves a face on a listener. If that fails before the server is told to stop, failed gets the error.
+func (s *Server) run(f *face, ln net.Listener, failed chan<- error) *http.Server {
+	srv := &http.Server{
+		Handler: f, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	go func() {
+		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}()
+	return srv
 }
 
 // stopTime bounds a stop once the sessions are being closed: 5 seconds for authors' functions, and some for the rest.

@@ -349,11 +349,11 @@ func TestFlagsWinOverVariables(t *testing.T) {
 }
 
 func TestAddressInUseIsToldByItsError(t *testing.T) {
-	err := listenError("127.0.0.1:8000", &net.OpError{Err: syscall.EADDRINUSE})
+	err := listenError("-addr", "127.0.0.1:8000", &net.OpError{Err: syscall.EADDRINUSE})
 	if !strings.Contains(err.Error(), "-addr 127.0.0.1:0") {
 		t.Error(err)
 	}
-	if err := listenError("127.0.0.1:1", errors.New("odd")); !strings.Contains(err.Error(), "odd") {
+	if err := listenError("-addr", "127.0.0.1:1", errors.New("odd")); !strings.Contains(err.Error(), "odd") {
 		t.Error(err)
 	}
 }

@@ -34,13 +34,13 @@ type socket struct {
 	answer func(ctx context.Context, text []byte, reply replyFunc) (here bool)
 	// refuse makes the message that tells an error: why there is no session, above all.
 	refuse func(err error) []byte
-	// origin is how a session that the socket opens came to be; hold is what it has of one that the request names.
-	origin session.Origin
-	hold   session.Hold
-	agent  bool          // it came by a handle
-	base   string        // where the client reaches the server
-	resume time.Duration // how long the session waits for the client if the socket is lost
-	parted atomic.Bool   // the client has closed the socket, or has broken its rules: the session does not wait for it
+	origin session.Origin // how a session that the socket opens came to be
+	hold   session.Hold   // what the socket has of its session; set with it
+	agent  bool           // it came by a handle
+	tell   atomic.Bool    // the next observation is to tell the session's id
+	base   string         // where the client reaches the server
+	resume time.Duration  // how long the session waits for the client if the socket is lost
+	parted atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
@@ -75,8 +75,8 @@ const queuedFrames = 16
 // queuedBytes bounds the queue likewise; one frame may wait whatever its size.
 const queuedBytes = 8 << 20
 
-func (k *socket) init(s *Server, conn *websocket.Conn, ctx context.Context, gone context.CancelCauseFunc) {
-	k.s, k.conn, k.ctx, k.gone = s, conn, ctx, gone
+func (k *socket) init(conn *websocket.Conn, ctx context.Context, gone context.CancelCauseFunc) {
+	k.conn, k.ctx, k.gone = conn, ctx, gone
 	k.room.L = &k.mu
 	k.relief = time.AfterFunc(time.Hour, k.relieve)
 	k.relief.Stop()

@@ -29,7 +29,18 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 			return
 		}
 	}
-	k := &socket{}
+	k := &socket{s: s, base: s.baseURL(r)}
+	build(k)
+	if announced(r) {
+		if err := k.find(r.Context(), addressed(r)); err != nil {
+			httpError(w, err)
+			return
+		}
+		if !k.agent {
+			w.Header().Set(sessionHeader, k.session.ID)
+			k.tell.Store(true)
+		}
+	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		OnPingReceived:     func(context.Context, []byte) bool { k.pulse.beat(); return true },
 		OnPongReceived:     func(context.Context, []byte) { k.pulse.beat() },
@@ -37,20 +48,31 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		CompressionMode:    websocket.CompressionDisabled,
 		Subprotocols:       []string{"mcp"},
 	})
-	if err != nil {
-		return // Accept has answered
+	if err != nil { // Accept has answered
+		if k.session != nil {
+			k.session.Release(context.WithoutCancel(r.Context()), k.hold)
+		}
+		return
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(s.opts.MaxMessage)
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
-	k.init(s, conn, ctx, gone)
-	k.base = baseURL(r)
-	build(k)
-	if k.hold == session.Attached { // a gym channel
+	k.init(conn, ctx, gone)
+	if k.origin == session.ByGymSocket {
 		k.resume = resumeOf(r)
 	}
 	k.serve(addressed(r))
+}
+
+// sessionHeader tells the session's id in the answer to the upgrade.
+const sessionHeader = "Openenv-Session-Id"
+
+// announced reports whether the client asks for the session's id: ?announce=1. Its session is found or opened before the
+// upgrade then, and what is in the way of that is an HTTP answer.
+func announced(r *http.Request) bool {
+	yes, err := strconv.ParseBool(r.URL.Query().Get("announce"))
+	return err == nil && yes
 }
 
 func unknown(err error) bool {
@@ -60,33 +82,36 @@ func unknown(err error) bool {
 
 // open opens a session, or finds the one with that id. Where it can't, it says so and closes the socket.
 func (k *socket) open(id string) bool {
-	found, hold, err := k.find(id)
-	if err != nil {
-		k.write(k.refuse(err))
-		k.conn.Close(refusal(err), "no session: see the last message")
-		return false
+	if k.session == nil { // not found before the upgrade
+		if err := k.find(k.ctx, id); err != nil {
+			k.write(k.refuse(err))
+			k.conn.Close(refusal(err), "no session: see the last message")
+			return false
+		}
 	}
-	k.mu.Lock()
-	k.session, k.hold = found, hold
-	k.mu.Unlock()
-	k.unlink = context.AfterFunc(found.Context(), k.sessionOver)
-	if hold != session.Joined {
-		found.Watch(hold, &k.pulse)
+	k.unlink = context.AfterFunc(k.session.Context(), k.sessionOver)
+	if k.hold != session.Joined {
+		k.session.Watch(k.hold, &k.pulse)
 	}
 	return true
 }
 
-func (k *socket) find(id string) (*session.Session, session.Hold, error) {
-	if id == "" {
-		found, err := k.s.sessions.Open(k.ctx, k.origin)
-		return found, session.Owner, err
+// find opens a session, or takes hold of the one with that id.
+func (k *socket) find(ctx context.Context, id string) (err error) {
+	found, hold, byHandle := (*session.Session)(nil), session.Owner, false
+	switch {
+	case id == "":
+		found, err = k.s.sessions.Open(ctx, k.origin)
+	case k.origin == session.ByMCPSocket:
+		hold = session.Joined
+		found, byHandle, err = k.s.sessions.Join(id)
+	default:
+		found, hold, err = k.s.sessions.Attach(ctx, id)
 	}
-	if k.hold == session.Joined {
-		found, byHandle, err := k.s.sessions.Join(id)
-		k.agent = byHandle
-		return found, k.hold, err
+	if err == nil {
+		k.session, k.hold, k.agent = found, hold, byHandle
 	}
-	return k.s.sessions.Attach(k.ctx, id)
+	return err
 }
 
 func (k *socket) peer() peer { return peer{session: k.session, agent: k.agent, base: k.base} }

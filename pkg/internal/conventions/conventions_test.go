@@ -142,7 +142,7 @@ func program(declarations string) string {
 	b.WriteString("package main\n\n")
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
-		"json": "encoding/json",
+		"json": "encoding/json", "sync": "sync", "time": "time",
 		"mcp":  "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
 		if strings.Contains(declarations, name+".") {
