@@ -54,7 +54,13 @@ func run[T any](s *Session, ctx context.Context, w work,
 		s.leave()
 		then(v, ran, err, here)
 	}
-	if s.turn.Acquire(ctx, w.share) != nil {
+	err := s.turn.Acquire(ctx, w.share)
+	if err == nil && s.ctx.Err() != nil { // the session's end has begun, and is about to end ctx
+		s.turn.Release(w.share)
+		err = context.Cause(s.ctx)
+		cancelCause(err)
+	}
+	if err != nil {
 		finish(none, false, s.interrupted(ctx, w, false), true)
 		return true
 	}

@@ -223,3 +223,28 @@ func TestCloseWaitsForTheSocket(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A call that waits when the session's end begins is told, and its handler does not start.
+func TestWaitingCallsDoNotStartInAnEndingSession(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{}
+			m := w.manager(t, Options{})
+			s := m.mustOpen(t, ByCreate)
+			var wg sync.WaitGroup
+			for _, name := range []string{"first", "second"} {
+				wg.Go(func() {
+					if _, err := call(t.Context(), s, `{"name":"`+name+`","time":1000000000}`); codeOf(err) != Closed {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+				synctest.Wait()
+			}
+			s.Close(t.Context(), "test")
+			wg.Wait()
+			if s.Steps() != 1 {
+				t.Errorf("%d calls ran, want the first alone", s.Steps())
+			}
+		})
+	}
+}

@@ -143,7 +143,7 @@ func program(declarations string) string {
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
 		"json": "encoding/json", "sync": "sync", "time": "time",
-		"mcp":  "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
+		"mcp": "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
 		if strings.Contains(declarations, name+".") {
 			fmt.Fprintf(&b, "import %q\n", path)
