@@ -266,6 +266,17 @@ func (c *Class) elsewhereOnly(tool string) (tools.Mode, bool) {
 	return c.hooks.elsewhere(tool)
 }
 
+// Traits are those of a tool; zero for an unknown one, and where each value brings a server of its own.
+func (c *Class) Traits(tool string) tools.Traits {
+	if c.shared == nil {
+		return tools.Traits{}
+	}
+	return c.shared.tools[tool]
+}
+
+// OwnActions reports whether the environment has an action type of its own.
+func (c *Class) OwnActions() bool { return c.hooks.act != nil }
+
 // Open builds one environment value and its instance. A panic of New is an error. ctx ends when the caller gives up;
 // New may then return whatever it likes, for what it returned with no error is closed again.
 func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {

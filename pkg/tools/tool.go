@@ -36,6 +36,7 @@ type Traits struct {
 	// Concurrent says that the tool may run beside others on one environment value: see [Concurrent].
 	Concurrent bool
 	Deadline   time.Duration // of a call, its wait for a turn included; 0: the server's
+	ByMode     bool          // made by [Modes]: it does another thing in each mode, or is there in one only
 }
 
 // An Option changes how a tool is published or run.
@@ -121,7 +122,8 @@ func Modes[E, In, Out any](name, description string, first Variant[E, In, Out], 
 		}
 		fns[v.mode] = v.fn
 	}
-	return withFaults(errs, build(name, description, fns, nil))
+	byMode := func(o *options) { o.traits.ByMode = true }
+	return withFaults(errs, build(name, description, fns, []Option{byMode}))
 }
 
 // withFaults adds errors to a tool, whatever options it is made again with.
