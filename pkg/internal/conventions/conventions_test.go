@@ -24,6 +24,7 @@ var layers = []string{
 	"pkg/gym",
 	"pkg/session",
 	"pkg/transport",
+	"pkg/gym/gymtest",
 	"examples",
 }
 
@@ -142,7 +143,7 @@ func program(declarations string) string {
 	b.WriteString("package main\n\n")
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
-		"json": "encoding/json", "sync": "sync", "time": "time",
+		"json": "encoding/json", "sync": "sync", "time": "time", "testing": "testing", "gymtest": module + "pkg/gym/gymtest",
 		"mcp": "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
 		if strings.Contains(declarations, name+".") {
