@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
+	"github.com/openenv-go/openenv-go/pkg/gym/gymtest"
 	"github.com/openenv-go/openenv-go/pkg/session"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
+
+func TestEnv(t *testing.T) { gymtest.Run(t, Env) }
 
 // TestRewardRule holds the rule that the README states.
 func TestRewardRule(t *testing.T) {
