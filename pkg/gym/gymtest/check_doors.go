@@ -8,7 +8,7 @@ func checkDoors(b *bench) {
 	if s == nil {
 		return
 	}
-	steps, own := s.script.steps, s.class.OwnActions()
+	steps, own := b.script.steps, s.class.OwnActions()
 	b.stop(s)
 	if own {
 		// Tools go by the doors of agents, actions by those of the trainer.

@@ -17,9 +17,9 @@ func checkEnds(b *bench) {
 	}
 	defer b.stop(s)
 	d := mcpFrames
-	steps := only(s.script.steps, false)
+	steps := only(b.script.steps, false)
 	if b.simulated() {
-		d, steps = stepFrames, s.script.steps
+		d, steps = stepFrames, b.script.steps
 	}
 	if b.simulated() && !b.endEpisodes(s, steps) {
 		return

@@ -33,7 +33,7 @@ func checkInput(b *bench) {
 			return
 		}
 	}
-	steps := s.script.steps
+	steps := b.script.steps
 	if !b.simulated() {
 		steps = only(steps, false)
 	}
@@ -61,7 +61,7 @@ func checkInput(b *bench) {
 // refuses sends misfits of a schema, and tells whether the session still answers.
 func (b *bench) refuses(s *served, t *seat, tool string, schema any, want string) bool {
 	var bases []json.RawMessage
-	for _, st := range s.script.steps {
+	for _, st := range b.script.steps {
 		if st.tool == tool && len(bases) < 3 {
 			bases = append(bases, st.value)
 		}

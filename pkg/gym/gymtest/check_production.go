@@ -30,7 +30,7 @@ func checkProduction(b *bench) {
 	if _, err := t.state(); err == nil || !strings.Contains(err.Error(), "NOT_ALLOWED") {
 		b.problem("a state frame is answered in production mode: %v", err)
 	}
-	for _, st := range only(s.script.steps, false) {
+	for _, st := range only(b.script.steps, false) {
 		if _, _, err := t.play(st); err != nil {
 			b.problem("%s, called in production mode, where nothing resets: %v", st, err)
 			return

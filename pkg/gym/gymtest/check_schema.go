@@ -28,7 +28,7 @@ func checkSchema(b *bench) {
 		return
 	}
 	defer t.leave()
-	steps := s.script.steps
+	steps := b.script.steps
 	if !b.simulated() {
 		steps = only(steps, false)
 	}

@@ -9,7 +9,7 @@ func checkSeeds(b *bench) {
 		return
 	}
 	defer b.stop(s)
-	steps := s.script.steps
+	steps := b.script.steps
 	t, err := stepFrames.open(s)
 	if err != nil {
 		b.problem("%s: no session could be opened: %v", stepFrames.name, err)

@@ -3,6 +3,7 @@ package gymtest
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // sideBySide is how many sessions run at once.
@@ -15,19 +16,24 @@ func checkSessions(b *bench) {
 	if s == nil {
 		return
 	}
-	steps, exclusive := s.script.steps, s.class.Exclusive
+	steps, exclusive := b.script.steps, s.class.Exclusive
 	b.stop(s)
 	if exclusive {
 		b.note("sessions are not run side by side: the environment is Exclusive")
 		return
 	}
 	var alone []*record
+	began := time.Now()
 	for i := range sideBySide {
 		r := b.alone(stepFrames, steps, seed+i)
 		if r == nil {
 			return
 		}
 		alone = append(alone, r)
+	}
+	hint := ""
+	if time.Since(began) > 0 {
+		hint = " Time passes in these steps; answers that tell the time differ for that alone."
 	}
 	for _, way := range []struct {
 		name string
@@ -47,8 +53,8 @@ func checkSessions(b *bench) {
 			}
 			b.problem("sessions disturb each other: with %d side by side, %s, the one with seed %d differs from the same one alone in %s (-alone +side by side):\n%s\n"+
 				"Keep state in the environment's value, of which each session has its own, not in variables of the package or what New shares out. "+
-				"(If the check of seeds fails too, look there first.)",
-				sideBySide, way.name, seed+i, p.name, difference(p.a, p.b))
+				"(If the check of seeds fails too, look there first.)%s",
+				sideBySide, way.name, seed+i, p.name, difference(p.a, p.b), hint)
 			return
 		}
 	}

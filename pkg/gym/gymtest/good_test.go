@@ -236,7 +236,10 @@ func goodEnvs() []good {
 
 func TestGoodEnvironmentsPass(t *testing.T) {
 	for _, c := range goodEnvs() {
-		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) { Run(t, c.env, c.opts...) })
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			Run(t, c.env, c.opts...)
+		})
 	}
 }
 
@@ -253,6 +256,7 @@ func noted(reports map[string]*report, words ...string) bool {
 
 // TestProductionVariantsAreLeftAlone: unless the author asks for them.
 func TestProductionVariantsAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	var touched atomic.Int64
 	reports := found(t, modesEnv(&touched))
 	if n := touched.Load(); n != 0 {
@@ -268,6 +272,7 @@ func TestProductionVariantsAreLeftAlone(t *testing.T) {
 }
 
 func TestSkippedToolsAreNotCalled(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int64
 	env := boxEnv(func(*box, context.Context, amount) (int, error) { calls.Add(1); return 0, nil }, func(e *gym.Environment[*box]) {
 		e.After = func(*box, context.Context, gym.ToolCall) gym.Score { calls.Add(1); return gym.Score{} }

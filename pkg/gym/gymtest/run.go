@@ -19,21 +19,24 @@ func Run(t *testing.T, env gym.Definition, opts ...Option) {
 	t.Helper()
 	c := configOf(opts)
 	tell := teller{}
+	// Not within the subtest: the others need to know, though `go test -run` may leave this one out.
 	var modes []tools.Mode
-	t.Run("compile", func(t *testing.T) {
-		t.Helper()
-		for _, mode := range []tools.Mode{tools.ModeSimulation, tools.ModeProduction} {
-			r := inBubble(t, env, mode, c, compiles)
-			tell.all(t, r)
-			if len(r.problems) == 0 && !r.empty {
-				modes = append(modes, mode)
-			}
+	var compiled report
+	for _, mode := range bothModes {
+		r := inBubble(t, env, mode, c, compiles)
+		compiled.problems, compiled.notes = append(compiled.problems, r.problems...), append(compiled.notes, r.notes...)
+		if len(r.problems) == 0 && !r.empty {
+			modes = append(modes, mode)
 		}
-		if len(modes) == 0 && !t.Failed() {
-			t.Error("the environment has nothing to call in any mode: no tools, and no action type of its own")
-		}
-	})
+	}
+	if len(modes) == 0 && len(compiled.problems) == 0 {
+		compiled.problems = []problem{{text: "the environment has nothing to call in any mode: no tools, and no action type of its own"}}
+	}
+	t.Run("compile", func(t *testing.T) { t.Helper(); tell.all(t, &compiled) })
 	if len(modes) == 0 {
+		if !t.Failed() {
+			tell.all(t, &compiled)
+		}
 		return
 	}
 	for _, ch := range checks {
@@ -96,6 +99,7 @@ type bench struct {
 	mode   tools.Mode
 	config *config
 	log    *journal
+	script *script // of all servers: made once, since that takes longer than to play it
 	live   []*served
 	stuck  bool // a function of the environment has not returned, so that a server could not stop
 }
@@ -113,14 +117,22 @@ func (b *bench) note(format string, args ...any) {
 
 // serve serves the environment until the check ends, or the caller stops it. It reports why it cannot, and returns nil.
 func (b *bench) serve() *served {
-	s, err := serve(b.env, b.mode, b.config, b.log)
+	s, err := serve(b.env, b.mode, b.log)
 	if err != nil {
 		b.problem("the environment cannot be served in %s mode: %v", b.mode, err)
 		return nil
 	}
 	b.live = append(b.live, s)
-	for _, n := range s.script.notes {
-		b.note("%s", n)
+	if b.script == nil {
+		made, err := scriptOf(s.class, b.config)
+		if err != nil {
+			b.problem("%v", err)
+			return nil
+		}
+		b.script = &made
+		for _, n := range made.notes {
+			b.note("%s", n)
+		}
 	}
 	return s
 }
@@ -190,7 +202,7 @@ func (b *bench) unclosed() []problem {
 func compiles(b *bench) {
 	class, err := b.env.Compile(context.Background(), b.mode)
 	if err != nil {
-		b.problem("it does not compile for %s mode: %v", b.mode, err)
+		b.problems = append(b.problems, problem{"compile " + err.Error(), fmt.Sprintf("it does not compile for %s mode: %v", b.mode, err)})
 		return
 	}
 	if b.empty = len(class.Tools) == 0 && !(class.OwnActions() && b.mode == tools.ModeSimulation); b.empty {

@@ -2,11 +2,11 @@ package gymtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
@@ -21,21 +21,19 @@ const base = "http://localhost"
 
 // served is an environment that is being served in a bubble.
 type served struct {
-	srv    *transport.Server
-	class  *gym.Class
-	config *config
-	script script
-	clock  clock
-	web    *http.Client
-	stop   func() error // ends the server and its connections; idempotent
+	srv   *transport.Server
+	class *gym.Class
+	clock clock
+	web   *http.Client
+	stop  func() error // ends the server and its connections; idempotent
 }
 
 // firstSeed seeds sessions until a reset does, so that tools without a reset are reproducible too.
 const firstSeed = 7
 
 // serve serves env until stop.
-func serve(env gym.Definition, mode tools.Mode, c *config, log *journal) (*served, error) {
-	s := &served{config: c}
+func serve(env gym.Definition, mode tools.Mode, log *journal) (*served, error) {
+	s := &served{}
 	s.clock.restart()
 	srv, err := transport.New(context.Background(), env, transport.Options{
 		Mode: mode, Logger: slog.New(log),
@@ -45,9 +43,6 @@ func serve(env gym.Definition, mode tools.Mode, c *config, log *journal) (*serve
 		return nil, err
 	}
 	s.srv, s.class = srv, srv.Sessions().Class()
-	if s.script, err = scriptOf(s.class, c); err != nil {
-		return nil, errors.Join(err, srv.Close(context.Background()))
-	}
 	ln := memnet.Listen()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -85,6 +80,7 @@ func (c *clock) now() time.Time {
 // settled waits until no session is left, for what a session has to end in anyway.
 func (s *served) settled() error {
 	const within = time.Minute
+	synctest.Wait() // a socket that was cut at once may not have its session yet
 	for end := time.Now().Add(within); s.srv.Sessions().Active() > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			return fmt.Errorf("%d sessions have not ended within %v after their sockets were closed", s.srv.Sessions().Active(), within)
