@@ -75,7 +75,7 @@ func (b *bench) refuses(s *served, t *seat, tool string, schema any, want string
 	}
 	var sent []string
 	for _, base := range bases {
-		bad, err := misfits(schema, base, maxMisfits-len(sent))
+		bad, err := misfits(schema, base, maxMisfits/len(bases))
 		if err != nil {
 			b.problem("the input schema of %s: %v", nameOf(tool), err)
 			return true

@@ -268,9 +268,14 @@ func (g *generator) integer(s map[string]any) (any, bool) {
 }
 
 func (g *generator) number(s map[string]any) any {
-	lo := max(numberAt(s, "minimum", -1000), numberAt(s, "exclusiveMinimum", -1000))
-	hi := numberAt(s, "maximum", math.Max(1000, lo+1000))
-	hi = min(hi, numberAt(s, "exclusiveMaximum", hi))
+	lo := max(numberAt(s, "minimum", math.Inf(-1)), numberAt(s, "exclusiveMinimum", math.Inf(-1)))
+	hi := min(numberAt(s, "maximum", math.Inf(1)), numberAt(s, "exclusiveMaximum", math.Inf(1)))
+	if math.IsInf(lo, 0) {
+		lo = min(-1000, hi-1000)
+	}
+	if math.IsInf(hi, 0) {
+		hi = max(1000, lo+1000)
+	}
 	v := pick(g, []float64{lo, hi, (lo + hi) / 2, lo + (hi-lo)*g.Float64(), 0, 1, 0.5})
 	if v < lo || v > hi {
 		v = (lo + hi) / 2
@@ -296,7 +301,7 @@ var formats = map[string][]string{
 	"json-pointer": {"/a/0"}, "relative-json-pointer": {"1/a"}, "regex": {"^a+$"}, "uri-template": {"/a/{b}"},
 }
 
-var words = []string{"a", "hello", "", "two words", "héllo wörld", "42", `"quoted" \ and` + "\nbroken", "🙂"}
+var words = []string{"a", "hello", "", "two words", "héllo wörld", "42", `"quoted" \ and` + "\nbroken", "🙂", strings.Repeat("long ", 100)}
 
 func (g *generator) text(s map[string]any) (any, bool) {
 	if s["contentEncoding"] == "base64" {

@@ -107,7 +107,7 @@ func brokenEnvs() []broken {
 			env: boxEnv(func(*box, context.Context, amount) (int, error) {
 				return int(calls.Add(1)), nil
 			}, nil),
-			where: "sessions simulation", words: []string{"sessions disturb each other", "seed 42", "step 1 of 4, add(", "variables of the package"},
+			where: "sessions simulation", words: []string{"sessions disturb each other", "seed 42", "step 1 of 4, add(", "at data.observation.result", "variables of the package"},
 		},
 		{
 			name: "random numbers of the runtime",

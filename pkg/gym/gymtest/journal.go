@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -158,7 +160,10 @@ func panicked(err error) bool {
 // stackLines is how much of a stack is shown: the author's frames come first.
 const stackLines = 16
 
-// authorsStack is a panic's stack from where it was raised.
+// ours begin the frames that called the author's code.
+var ours = regexp.MustCompile(`^github\.com/(openenv-go/openenv-go/pkg/(gym|tools|session|transport)|modelcontextprotocol/go-sdk/mcp)\.`)
+
+// authorsStack is a panic's stack from where it was raised to where the author's code was called.
 func authorsStack(stack string) string {
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	for i, l := range lines {
@@ -167,8 +172,11 @@ func authorsStack(stack string) string {
 			break
 		}
 	}
+	if end := slices.IndexFunc(lines, ours.MatchString); end > 0 {
+		lines = lines[:end]
+	}
 	if len(lines) > stackLines {
 		lines = append(lines[:stackLines:stackLines], "…")
 	}
-	return "  " + strings.Join(lines, "\n  ")
+	return indent(strings.Join(lines, "\n"))
 }

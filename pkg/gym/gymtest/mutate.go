@@ -20,6 +20,9 @@ var oddValues = []any{
 	nil, true, -1, 1.5, 1e15, -1e15, "", "gymtest", []any{}, []any{nil}, map[string]any{}, map[string]any{"gymtest": nil},
 }
 
+// maxFound is how many misfits are looked for in one value.
+const maxFound = 1000
+
 // misfits changes one thing at a time in value, and keeps what the schema then refuses, limit of them at most. The same
 // value has the same misfits. All are objects.
 func misfits(schema any, value json.RawMessage, limit int) ([]misfit, error) {
@@ -33,7 +36,7 @@ func misfits(schema any, value json.RawMessage, limit int) ([]misfit, error) {
 	}
 	var out []misfit
 	consider := func(format string, args ...any) {
-		if len(out) >= limit {
+		if len(out) >= maxFound {
 			return
 		}
 		raw, err := json.Marshal(root)
@@ -75,7 +78,14 @@ func misfits(schema any, value json.RawMessage, limit int) ([]misfit, error) {
 		}
 	}
 	visit("", root, nil)
-	return out, nil
+	if limit = max(limit, 0); len(out) <= limit {
+		return out, nil
+	}
+	var some []misfit // from all parts of the value
+	for i := range limit {
+		some = append(some, out[i*len(out)/limit])
+	}
+	return some, nil
 }
 
 func join(path, name string) string {

@@ -33,9 +33,9 @@ func (g *generator) emit(b *strings.Builder, re *syntax.Regexp) {
 		g.emit(b, pick(g, re.Sub))
 		return
 	case syntax.OpStar:
-		lo, hi = 0, 3
+		lo, hi = 0, 9
 	case syntax.OpPlus:
-		lo, hi = 1, 4
+		lo, hi = 1, 9
 	case syntax.OpQuest:
 		lo, hi = 0, 1
 	case syntax.OpRepeat:

@@ -2,11 +2,13 @@ package gymtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // seed is that of the first episode of each check.
@@ -89,15 +91,18 @@ func (b *bench) readState(t *seat, r *record) (err error) {
 
 func (b *bench) simulated() bool { return slices.Contains(simulation, b.mode) }
 
-// hint notes failures that are no faults, and are often not meant.
+// hint notes failures that are no faults, and are often not meant. Panics are told otherwise.
 func (b *bench) hint(st step, o outcome) {
+	if o.Error != nil && strings.Contains(o.Error.Message, "panicked") {
+		return
+	}
 	switch o.errorType() {
 	case "execution_error", executionError:
-		b.note("%s failed: %s %s. If the model should read it, return tools.Fail", st, o.Error.Type, clip(o.Error.Message))
+		b.note("%s failed: %s. If the model should read it, return tools.Fail", st, clip(cmp.Or(o.Error.Message, o.Error.Type)))
 	case "timeout":
 		b.note("%s did not return in time", st)
 	case "invalid_args", validationError:
-		b.note("%s was refused: %s %s", st, o.Error.Type, clip(o.Error.Message))
+		b.note("%s was refused: %s", st, clip(cmp.Or(o.Error.Message, o.Error.Type)))
 	}
 }
 
@@ -128,6 +133,34 @@ type part struct {
 	a, b any
 }
 
+// narrowed goes down to where the values differ in more than one member.
+func (p part) narrowed() part {
+	a, aIs := p.a.(map[string]any)
+	b, bIs := p.b.(map[string]any)
+	if !aIs || !bIs || len(a) != len(b) {
+		return p
+	}
+	var name string
+	for key := range a {
+		if other, ok := b[key]; !ok {
+			return p
+		} else if !gocmp.Equal(a[key], other) {
+			if name != "" {
+				return p
+			}
+			name = key
+		}
+	}
+	if name == "" {
+		return p
+	}
+	sep := "."
+	if !strings.Contains(p.name, ", at ") {
+		sep = ", at "
+	}
+	return part{p.name + sep + name, a[name], b[name]}.narrowed()
+}
+
 // differs finds the first part in which two records of the same steps differ, as they are understood.
 func differs(steps []step, a, b *record) (p part, found bool) {
 	parts := []part{{"the observation of the reset", tree(observationIn(a.reset)), tree(observationIn(b.reset))}}
@@ -136,7 +169,7 @@ func differs(steps []step, a, b *record) (p part, found bool) {
 	}
 	parts = append(parts, part{"the state at the end", tree(a.state), tree(b.state)})
 	for _, p := range parts {
-		if !cmp.Equal(p.a, p.b) {
+		if !gocmp.Equal(p.a, p.b) {
 			return p, true
 		}
 	}
@@ -147,10 +180,10 @@ func differs(steps []step, a, b *record) (p part, found bool) {
 func differsInBytes(steps []step, a, b *record) (p part, found bool) {
 	bytesOf := func(name string, x, y []byte) part {
 		p := part{name, exactTree(x), exactTree(y)}
-		if cmp.Equal(p.a, p.b) { // other bytes of the same value
+		if gocmp.Equal(p.a, p.b) { // other bytes of the same value
 			p.a, p.b = string(x), string(y)
 		}
-		return p
+		return p.narrowed()
 	}
 	if string(a.reset) != string(b.reset) {
 		return bytesOf("the reset", a.reset, b.reset), true
