@@ -2,24 +2,24 @@ package gymtest
 
 import "strings"
 
-// checkDoors plays the same steps by every door, each on a server of its own, and holds the doors to one another.
+// checkDoors plays the same steps by every door, each on a session of its own, and holds the doors to one another.
 func checkDoors(b *bench) {
 	s := b.serve()
 	if s == nil {
 		return
 	}
-	steps, own := b.script.steps, s.class.OwnActions()
-	b.stop(s)
-	if own {
+	defer b.stop(s)
+	steps := b.script.steps
+	if s.class.OwnActions() {
 		// Tools go by the doors of agents, actions by those of the trainer.
-		b.compareDoors(only(steps, false), func(d door) bool { return !d.gym })
-		b.compareDoors(only(steps, true), func(d door) bool { return d.gym && b.simulated() })
+		b.compareDoors(s, only(steps, false), func(d door) bool { return !d.gym })
+		b.compareDoors(s, only(steps, true), func(d door) bool { return d.gym && b.simulated() })
 		return
 	}
-	b.compareDoors(steps, func(d door) bool { return !d.gym || b.simulated() })
+	b.compareDoors(s, steps, func(d door) bool { return !d.gym || b.simulated() })
 }
 
-func (b *bench) compareDoors(steps []step, take func(door) bool) {
+func (b *bench) compareDoors(s *served, steps []step, take func(door) bool) {
 	if len(steps) == 0 {
 		return
 	}
@@ -31,12 +31,12 @@ func (b *bench) compareDoors(steps []step, take func(door) bool) {
 		if !take(d) {
 			continue
 		}
-		got := b.alone(d, steps, seed)
+		got := b.alone(s, d, steps, seed)
 		if got == nil {
 			return
 		}
 		if want == nil {
-			if again := b.alone(d, steps, seed); again == nil {
+			if again := b.alone(s, d, steps, seed); again == nil {
 				return
 			} else if p, found := differs(steps, got, again); found {
 				b.note("the doors are not compared: two plays by %s differ already, in %s. The check of seeds looks at that", d.name, p.name)

@@ -16,16 +16,16 @@ func checkSessions(b *bench) {
 	if s == nil {
 		return
 	}
-	steps, exclusive := b.script.steps, s.class.Exclusive
-	b.stop(s)
-	if exclusive {
+	defer b.stop(s)
+	steps := b.script.steps
+	if s.class.Exclusive {
 		b.note("sessions are not run side by side: the environment is Exclusive")
 		return
 	}
 	var alone []*record
 	began := time.Now()
 	for i := range sideBySide {
-		r := b.alone(stepFrames, steps, seed+i)
+		r := b.alone(s, stepFrames, steps, seed+i)
 		if r == nil {
 			return
 		}
@@ -42,7 +42,7 @@ func checkSessions(b *bench) {
 		{"taking turns, a step each", b.inTurns},
 		{"all at once", b.atOnce},
 	} {
-		together := b.together(steps, way.play)
+		together := b.together(s, steps, way.play)
 		if together == nil {
 			return
 		}
@@ -60,12 +60,7 @@ func checkSessions(b *bench) {
 	}
 }
 
-func (b *bench) together(steps []step, play func(*served, []*seat, []step) ([]*record, error)) []*record {
-	s := b.serve()
-	if s == nil {
-		return nil
-	}
-	defer b.stop(s)
+func (b *bench) together(s *served, steps []step, play func(*served, []*seat, []step) ([]*record, error)) []*record {
 	var seats []*seat
 	defer func() {
 		for _, t := range seats {

@@ -21,7 +21,7 @@ var oddValues = []any{
 }
 
 // maxFound is how many misfits are looked for in one value.
-const maxFound = 1000
+const maxFound = 300
 
 // misfits changes one thing at a time in value, and keeps what the schema then refuses, limit of them at most. The same
 // value has the same misfits. All are objects.

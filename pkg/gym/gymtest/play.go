@@ -106,20 +106,19 @@ func (b *bench) hint(st step, o outcome) {
 	}
 }
 
-// alone plays the steps on a server of its own and reports why it cannot.
-func (b *bench) alone(d door, steps []step, seed int) *record {
-	s := b.serve()
-	if s == nil {
-		return nil
-	}
-	defer b.stop(s)
+// alone plays the steps on a session of its own, while no other is there, and reports why it cannot.
+func (b *bench) alone(s *served, d door, steps []step, seed int) *record {
+	s.clock.restart()
 	t, err := d.open(s)
 	if err != nil {
 		b.problem("%s: no session could be opened: %v", d.name, err)
 		return nil
 	}
-	defer t.leave()
 	r, err := b.play(s, t, steps, seed)
+	t.leave()
+	if err == nil {
+		err = s.settled()
+	}
 	if err != nil {
 		b.problem("%s: %v", d.name, err)
 		return nil
