@@ -383,3 +383,30 @@ func TestAfter(t *testing.T) {
 		t.Error("After ran for a call whose time was up")
 	}
 }
+
+func TestClassTellsModesAndActions(t *testing.T) {
+	type none = tools.None
+	fn := func(*board, context.Context, none) (string, error) { return "", nil }
+	env := gym.Environment[*board]{
+		Name: "board", New: func(context.Context, *gym.Session) (*board, error) { return &board{}, nil },
+		Tools: tools.New(
+			tools.Func("same", "The same.", fn),
+			tools.Modes("other", "Another.", tools.Simulation(fn), tools.Production(fn)),
+			tools.Modes("live", "Live only.", tools.Production(fn)),
+		),
+	}
+	for _, own := range []bool{false, true} {
+		if own {
+			env.Act = gym.Act((*board).move)
+		}
+		class, err := env.Compile(t.Context(), tools.ModeSimulation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer class.Close()
+		got := []bool{class.ByMode("same"), class.ByMode("other"), class.ByMode("live"), class.ByMode("nosuch"), class.OwnActions()}
+		if diff := cmp.Diff([]bool{false, true, true, false, own}, got); diff != "" {
+			t.Errorf("same, other, live, nosuch, own actions (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,9 +1,6 @@
 package gymtest
 
-import (
-	"errors"
-	"slices"
-)
+import "slices"
 
 // maxCut is after how many steps of the script a session is cut off, each time in the middle of the next.
 const maxCut = 12
@@ -34,7 +31,7 @@ func checkEnds(b *bench) {
 			return
 		}
 	}
-	b.leaveOpen(s, steps)
+	b.leaveOpen(s, d, steps)
 }
 
 // endEpisodes plays on after the end of an episode, resets, resets again, and leaves by a close.
@@ -76,40 +73,53 @@ func (b *bench) cutIn(s *served, d door, before []step, last step) error {
 	}
 	defer k.cut()
 	for _, st := range append(slices.Clone(before), last) {
-		text := frame{"mcp", rpcCall(st, "")}
-		if d.gym && (st.own() || !s.class.OwnActions()) {
-			text = frame{"step", action(st)}
-		}
-		if err := k.send([]byte(jsonOf(text))); err != nil {
+		if err := k.send(b.textOf(s, d, st)); err != nil {
 			return err
 		}
-		// The last one is being read, waits for its turn or runs, by chance: all must end well.
 	}
-	k.cut()
+	k.cut() // the last one is being read, waits for its turn or runs, by chance: all must end well
 	return s.settled()
 }
 
-// leaveOpen opens sessions by several doors and leaves them to the server's stop.
-func (b *bench) leaveOpen(s *served, steps []step) {
-	var took []door
+// leaveOpen opens a session by each door, begins a call on one more, and stops the server.
+func (b *bench) leaveOpen(s *served, d door, steps []step) {
 	for _, d := range doors {
-		if s.class.Exclusive && len(took) > 0 {
+		if s.class.Exclusive && s.srv.Sessions().Active() > 0 {
 			break
 		}
 		t, err := d.open(s)
 		if err != nil {
 			b.problem("%s: no session could be opened: %v", d.name, err)
-			return
+			break
 		}
-		took = append(took, d)
-		defer func() { b.stop(s); t.leave() }() // the server first
-		for _, st := range steps {
-			if st.own() == (d.gym && s.class.OwnActions()) && (!d.gym || b.simulated()) {
-				if _, _, err := t.play(st); err != nil {
-					b.problem("%s: %s: %v", d.name, st, errors.Unwrap(err))
-				}
-				break
-			}
+		defer t.leave() // after the stop
+		i := slices.IndexFunc(steps, func(st step) bool {
+			return st.own() == (d.gym && s.class.OwnActions()) && (!d.gym || b.simulated())
+		})
+		if i < 0 {
+			continue
+		}
+		if _, _, err := t.play(steps[i]); err != nil {
+			b.problem("%s: %s: %v", d.name, steps[i], err)
 		}
 	}
+	if len(steps) > 0 && !s.class.Exclusive {
+		k, err := s.dial("/ws")
+		if err == nil {
+			defer k.cut()
+			err = k.send(b.textOf(s, d, steps[0]))
+		}
+		if err != nil {
+			b.problem("%s: %v", d.name, err)
+		}
+	}
+	b.stop(s)
+}
+
+// textOf is a step as a frame on /ws.
+func (b *bench) textOf(s *served, d door, st step) []byte {
+	if d.gym && (st.own() || !s.class.OwnActions()) {
+		return []byte(jsonOf(frame{"step", action(st)}))
+	}
+	return []byte(jsonOf(frame{"mcp", rpcCall(st, "")}))
 }

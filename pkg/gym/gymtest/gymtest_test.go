@@ -247,6 +247,26 @@ func brokenEnvs() []broken {
 			where: "doors simulation", words: []string{"Reset returned an error: which level?", "gymtest.ResetOptions"},
 		},
 		{
+			name: "a device that is not Exclusive", env: func() gym.Definition {
+				e := exclusiveEnv()
+				e.Exclusive = false
+				return e
+			}(),
+			where: "sessions simulation", words: []string{"session 2 of 3 side by side could not be opened", "the device is in use", "set Exclusive"},
+		},
+		{
+			name: "an action that panics", env: actEnv(func(in move) (corner, error) { return corner{X: []int{1}[in.Row]}, nil }),
+			where: "doors simulation", words: []string{"Act panicked", "index out of range", "gymtest_test.go:"},
+		},
+		{
+			name: "an observation out of its bounds", env: actEnv(func(in move) (corner, error) { return corner{X: 9 * in.Row}, nil }),
+			where: "schema simulation", words: []string{"Act returned an observation that does not go out", "x: want at most 5"},
+		},
+		{
+			name: "an action that remembers beyond its session", env: actEnv(func(move) (corner, error) { return corner{X: int(calls.Add(1)) % 5}, nil }),
+			where: "sessions simulation", words: []string{"sessions disturb each other", "action {", "at data.observation"},
+		},
+		{
 			name: "does not compile", env: gym.Environment[*box]{Name: "box"},
 			where: "compile simulation", words: []string{"it needs a New function", "nothing to call"},
 		},
@@ -254,6 +274,17 @@ func brokenEnvs() []broken {
 			name: "a script of another environment", env: boxEnv((*box).add, nil), opts: []Option{Script(Call("subtract", nil))},
 			where: "doors simulation", words: []string{`calls tool "subtract"`, "it has add"},
 		},
+	}
+}
+
+// actEnv has an action of its own and nothing else.
+func actEnv(act func(move) (corner, error)) gym.Environment[*box] {
+	return gym.Environment[*box]{
+		Name: "act", New: func(context.Context, *gym.Session) (*box, error) { return &box{}, nil },
+		Act: gym.Act(func(_ *box, _ context.Context, in move) (corner, gym.Score, error) {
+			c, err := act(in)
+			return c, gym.Score{}, err
+		}),
 	}
 }
 

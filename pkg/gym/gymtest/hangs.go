@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lastWords is how long before the test's deadline a bubble that hangs is given up.
+// lastWords is how long before the test's deadline a bubble that hangs is given up, at most.
 const lastWords = 5 * time.Second
 
 var inSomeBubble = regexp.MustCompile(`^goroutine \d+ \[[^\]]*synctest bubble`)
@@ -23,7 +23,8 @@ func hangs(t *testing.T, b *bench) func() {
 		return func() {}
 	}
 	name := t.Name()
-	timer := time.AfterFunc(time.Until(deadline)-lastWords, func() {
+	left := time.Until(deadline)
+	timer := time.AfterFunc(left-min(lastWords, left/4), func() {
 		buf := make([]byte, 1<<20)
 		buf = buf[:runtime.Stack(buf, true)]
 		var stacks []string

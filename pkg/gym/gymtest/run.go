@@ -214,7 +214,15 @@ func compiles(b *bench) {
 // A teller reports to the test: by a problem's key, the subtest that has told it.
 type teller map[string]string
 
-func (told teller) all(t *testing.T, r *report) {
+// tester is what a teller needs of a *testing.T.
+type tester interface {
+	Helper()
+	Name() string
+	Log(...any)
+	Error(...any)
+}
+
+func (told teller) all(t tester, r *report) {
 	t.Helper()
 	for _, n := range r.notes {
 		if _, ok := told["note "+n]; !ok {
@@ -225,7 +233,7 @@ func (told teller) all(t *testing.T, r *report) {
 	for _, p := range r.problems {
 		if first, ok := told[p.key]; ok && p.key != "" {
 			line, _, _ := strings.Cut(p.text, "\n")
-			t.Errorf("%s (see %s)", line, first)
+			t.Error(fmt.Sprintf("%s (see %s)", line, first))
 			continue
 		}
 		told[p.key] = t.Name()
