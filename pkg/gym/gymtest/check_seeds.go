@@ -44,7 +44,7 @@ func checkSeeds(b *bench) {
 	}
 	if p, found := differsInBytes(steps, plays[0], plays[1]); found {
 		b.problem("a reset leaves something of the episode before it: reset with seed %d twice on one session, the same steps differ in %s (-first +second):\n%s\n"+
-			"Reset must put back all that calls have changed. On a session of its own the second episode is as the first.",
+			"Give the environment a Reset, and have it put back all that calls have changed. On a session of its own the second episode is as the first.",
 			seed, p.name, difference(p.a, p.b))
 	}
 }

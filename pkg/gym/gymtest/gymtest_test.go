@@ -128,7 +128,7 @@ func brokenEnvs() []broken {
 			env: boxEnv((*box).add, func(e *gym.Environment[*box]) {
 				e.Reset = gym.Resetter[*box]{}
 			}),
-			where: "seeds simulation", words: []string{"a reset leaves something of the episode before it", "put back"},
+			where: "seeds simulation", words: []string{"a reset leaves something of the episode before it", "Give the environment a Reset", "put back"},
 		},
 		{
 			name: "a goroutine for each value, and no Close",
