@@ -3,7 +3,7 @@ package gymtest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -198,21 +198,19 @@ func modesEnv(touched *atomic.Int64) gym.Environment[*box] {
 	})
 }
 
-func exclusiveEnv() gym.Environment[*house] {
-	e := houseEnv()
-	var live atomic.Bool
-	e.Exclusive = true
-	e.New = func(ctx context.Context, s *gym.Session) (*house, error) {
-		if live.Swap(true) {
-			return nil, fmt.Errorf("the device is in use")
+// exclusiveEnv has a device that one value can have at a time.
+func exclusiveEnv() gym.Environment[*box] {
+	var taken atomic.Bool
+	return boxEnv((*box).add, func(e *gym.Environment[*box]) {
+		e.Exclusive = true
+		e.New = func(context.Context, *gym.Session) (*box, error) {
+			if taken.Swap(true) {
+				return nil, errors.New("the device is in use")
+			}
+			return &box{}, nil
 		}
-		return newHouse(ctx, s)
-	}
-	e.Close = func(h *house) error {
-		defer live.Store(false)
-		return h.end()
-	}
-	return e
+		e.Close = func(*box) error { taken.Store(false); return nil }
+	})
 }
 
 type good struct {
