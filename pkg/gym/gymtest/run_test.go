@@ -91,7 +91,7 @@ func TestRunFails(t *testing.T) {
 			env: "leak", pattern: "TestChild/seeds", timeout: "1m",
 			want: []string{"--- FAIL: TestChild/seeds", "a goroutine outlives its session"}, without: []string{"TestChild/compile", "TestChild/ends"},
 		},
-		{env: "hang", pattern: "TestChild/seeds", timeout: "4s", want: []string{"TestChild/seeds hangs in simulation mode", "io.ReadAll"}},
+		{env: "hang", pattern: "TestChild/seeds", timeout: "6s", want: []string{"TestChild/seeds hangs in simulation mode", "io.ReadAll"}},
 		{env: "nothing", pattern: "TestChild", timeout: "1m", want: []string{"--- FAIL: TestChild/compile", "it needs a New function", "nothing to call"}},
 		{env: "nothing", pattern: "TestChild/seeds", timeout: "1m", want: []string{"--- FAIL: TestChild", "it needs a New function"}},
 	} {
