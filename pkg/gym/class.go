@@ -258,8 +258,8 @@ func (c *Class) ParseReset(raw []byte, overHTTP bool) (ResetParams, error) {
 	return p, err
 }
 
-// elsewhereOnly reports the mode that has a tool which this one lacks.
-func (c *Class) elsewhereOnly(tool string) (tools.Mode, bool) {
+// ElsewhereOnly reports the mode that has a tool which this one lacks.
+func (c *Class) ElsewhereOnly(tool string) (tools.Mode, bool) {
 	if c.hooks.elsewhere == nil {
 		return "", false
 	}

@@ -404,9 +404,10 @@ func TestClassTellsModesAndActions(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer class.Close()
-		got := []bool{class.ByMode("same"), class.ByMode("other"), class.ByMode("live"), class.ByMode("nosuch"), class.OwnActions()}
+		_, elsewhere := class.ElsewhereOnly("live")
+		got := []bool{class.Traits("same").ByMode, class.Traits("other").ByMode, elsewhere, class.Traits("nosuch").ByMode, class.OwnActions()}
 		if diff := cmp.Diff([]bool{false, true, true, false, own}, got); diff != "" {
-			t.Errorf("same, other, live, nosuch, own actions (-want +got):\n%s", diff)
+			t.Errorf("same, other, live elsewhere, nosuch, own actions (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func shortened(name string) string {
 func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAnswer {
 	a := ToolAnswer{Tool: shortened(req.Params.Name)}
 	if a.Result, a.Err = i.host.call(tools.WithEnvironment(ctx, i.env), req, i.session.log); a.Err != nil {
-		if m, ok := i.class.elsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
+		if m, ok := i.class.ElsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
 			i.session.log.Info("tool exists in the other mode only", "event", "tool_other_mode", "tool", a.Tool, "mode", m)
 		}
 		return a

@@ -116,7 +116,7 @@ func stepsOf(tool string, values []json.RawMessage) []step {
 
 // callable reports whether a tool of the class may be called with good arguments.
 func callable(class *gym.Class, c *config, tool string) bool {
-	if class.Mode == tools.ModeProduction && class.ByMode(tool) && !c.production {
+	if class.Mode == tools.ModeProduction && class.Traits(tool).ByMode && !c.production {
 		return false
 	}
 	return !c.skip[tool] && hasTool(class, tool)
@@ -126,13 +126,18 @@ func hasTool(class *gym.Class, name string) bool {
 	return slices.ContainsFunc(class.Tools, func(t *mcp.Tool) bool { return t.Name == name })
 }
 
+func elsewhere(class *gym.Class, name string) bool {
+	_, ok := class.ElsewhereOnly(name)
+	return ok
+}
+
 // knows holds an author's steps to what the environment has. A tool of the other mode only is not played in this one.
 func knows(class *gym.Class, steps []step) error {
 	for _, s := range steps {
 		switch {
 		case s.own() && !class.OwnActions():
 			return errors.New("the Script has a gymtest.Act, and the environment has no action type of its own: use gymtest.Call")
-		case !s.own() && !hasTool(class, s.tool) && !class.ByMode(s.tool):
+		case !s.own() && !hasTool(class, s.tool) && !elsewhere(class, s.tool):
 			var names []string
 			for _, t := range class.Tools {
 				names = append(names, t.Name)

@@ -46,7 +46,7 @@ func serve(env gym.Definition, mode tools.Mode, log *journal) (*served, error) {
 	ln := memnet.Listen()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(ctx, ln) }()
+	go func() { ended <- srv.Serve(ctx, ln, nil) }()
 	s.web = &http.Client{Transport: &http.Transport{DialContext: ln.Dial}}
 	s.stop = sync.OnceValue(func() error {
 		cancel()
