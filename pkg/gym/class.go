@@ -43,6 +43,9 @@ type Class struct {
 	// Exclusive says that there may be one instance at a time.
 	Exclusive bool
 
+	// Stateless says that a value may serve a single call of an MCP client that keeps no session.
+	Stateless bool
+
 	// Tools are listed where no session is at hand. A value that brings a server of its own may have others.
 	Tools []*mcp.Tool
 
@@ -81,6 +84,7 @@ func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, e
 		},
 		Mode:      mode,
 		Exclusive: e.Exclusive,
+		Stateless: e.Stateless,
 		release:   func() {},
 	}
 	if c.Metadata.Version == "" {
@@ -264,6 +268,14 @@ func (c *Class) ElsewhereOnly(tool string) (tools.Mode, bool) {
 		return "", false
 	}
 	return c.hooks.elsewhere(tool)
+}
+
+// Server is the SDK server that all instances share; nil where each value brings its own.
+func (c *Class) Server() *mcp.Server {
+	if c.shared == nil {
+		return nil
+	}
+	return c.shared.server
 }
 
 // Traits are those of a tool; zero for an unknown one, and where each value brings a server of its own.

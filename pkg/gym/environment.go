@@ -36,6 +36,11 @@ type Environment[E any] struct {
 	// has one session at most, and asking it for more is a start-up error.
 	Exclusive bool
 
+	// Stateless says that calls need not know of each other. A client of MCP's stateless revision (2026-07-28) that names
+	// no session then has each call served by a value of its own; else it is sent to initialize, so that it does not lose
+	// state unawares.
+	Stateless bool
+
 	// Instructions tell agents how to use the tools; MCP clients get them when they connect. A Server has its own.
 	Instructions string
 

@@ -88,6 +88,9 @@ func (i *Instance) Connect(ctx context.Context, t mcp.Transport, gate Gate) (*mc
 	return i.host.server.Connect(WithGate(ctx, gate), t, nil)
 }
 
+// Server is the SDK server that the instance's tools are on.
+func (i *Instance) Server() *mcp.Server { return i.host.server }
+
 // OwnServer reports whether the value has an SDK server of its own, so that more than its tools is the author's code.
 func (i *Instance) OwnServer() bool { return i.ownHost }
 

@@ -103,17 +103,26 @@ func (a *Agent) Taken() bool {
 	return a.taken
 }
 
-// Handle serves a request of the agent that is not a tool call: cancelled with the agent, in the session's turn where
-// the environment has a server of its own, panics as errors.
+// Handle is [Session.Handle], cancelled with the agent, which takes its place if it was its initialize that succeeded.
 func (a *Agent) Handle(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	a.Session.Touch()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.ctx, func() { cancel(errClosed()) })()
+	res, err := a.Session.Handle(ctx, method, req, next)
+	if method == "initialize" && err == nil {
+		err = a.take()
+	}
+	return res, err
+}
+
+// Handle serves a request of an MCP client that is not a tool call: in the session's turn where the environment has a
+// server of its own, panics as errors.
+func (s *Session) Handle(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	s.Touch()
 	serve := func(ctx context.Context) (out handled) {
 		defer func() {
 			if r := recover(); r != nil {
-				a.Session.log.Error("handler panicked", "event", "handler_panic", "method", method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+				s.log.Error("handler panicked", "event", "handler_panic", "method", method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 				out = handled{err: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: method + " panicked; the server's log has the stack"}}
 			}
 		}()
@@ -126,20 +135,19 @@ func (a *Agent) Handle(ctx context.Context, method string, req mcp.Request, next
 		}
 		return out
 	}
-	var out handled
-	if a.Session.inst.OwnServer() && isCall(method) {
-		got, _, err := do(a.Session, ctx, alone(method, a.Session.m.opts.ToolTimeout), serve, func(*handled) {})
-		if out = got; err != nil {
-			out.err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-		}
-	} else {
-		out = serve(ctx)
+	if !s.inst.OwnServer() || !isCall(method) {
+		out := serve(ctx)
+		return out.res, out.err
 	}
-	if method == "initialize" && out.err == nil {
-		out.err = a.take()
+	out, _, err := do(s, ctx, alone(method, s.m.opts.ToolTimeout), serve, func(*handled) {})
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
 	return out.res, out.err
 }
+
+// Server is the SDK server that serves the session's tools: the class's, or the environment value's own.
+func (s *Session) Server() *mcp.Server { return s.inst.Server() }
 
 type handled struct {
 	res mcp.Result
@@ -149,7 +157,7 @@ type handled struct {
 // isCall tells the methods that run an author's code from those of the protocol itself.
 func isCall(method string) bool {
 	switch method {
-	case "initialize", "ping", "logging/setLevel":
+	case "initialize", "ping", "logging/setLevel", "server/discover", "subscriptions/listen":
 		return false
 	}
 	return !strings.HasPrefix(method, "notifications/")

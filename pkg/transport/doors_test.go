@@ -79,6 +79,12 @@ var doors = []door{
 	{name: "streamable handle", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
 		return streamableCaller(t, base+"/mcp/"+mint(t, base, createSession(t, base)))
 	}},
+	{name: "stateless joined", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return clientCaller(t, connectAs(t, base+"/mcp?session_id="+createSession(t, base), stateless))
+	}},
+	{name: "stateless handle", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return clientCaller(t, connectAs(t, base+"/mcp/"+mint(t, base, createSession(t, base)), stateless))
+	}},
 	{name: "POST /step", dialect: gymChannel, open: func(t *testing.T, _ *Server, base string) caller {
 		return stepPostCaller(t, base+"/step?session_id="+createSession(t, base))
 	}},
@@ -402,12 +408,18 @@ func strict(t *testing.T, text string, v any) {
 	}
 }
 
-// connectMCP connects the Go SDK's client.
+// connectMCP connects the Go SDK's client, which initialises.
 func connectMCP(t *testing.T, url string) *mcp.ClientSession {
+	t.Helper()
+	return connectAs(t, url, statefulVersions[0])
+}
+
+// connectAs connects the Go SDK's client with a version of MCP.
+func connectAs(t *testing.T, url, version string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, nil)
 	web := &http.Client{Transport: &http.Transport{}}
-	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
+	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,8 +430,9 @@ func connectMCP(t *testing.T, url string) *mcp.ClientSession {
 	return cs
 }
 
-func streamableCaller(t *testing.T, url string) caller {
-	cs := connectMCP(t, url)
+func streamableCaller(t *testing.T, url string) caller { return clientCaller(t, connectMCP(t, url)) }
+
+func clientCaller(t *testing.T, cs *mcp.ClientSession) caller {
 	return func(tool, args string) outcome {
 		params := &mcp.CallToolParams{Name: tool}
 		if args != "" {

@@ -139,7 +139,7 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	case agentID != "":
 		s.postAgent(w, r, agentID, head.id)
 	case version >= stateless:
-		steer(w, head.id, version)
+		s.postStateless(w, r, head.id, version)
 	case head.method == "initialize":
 		s.initialize(w, r, head.id)
 	default:

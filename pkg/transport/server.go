@@ -55,6 +55,7 @@ type Server struct {
 	opts     Options
 	log      *slog.Logger
 	versions map[string]context.Context // see versionContexts
+	single   http.Handler               // see newStateless
 	public   face
 	control  face
 
@@ -99,7 +100,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
-	s := &Server{class: class, opts: o, log: o.Logger, versions: versionContexts()}
+	s := &Server{class: class, opts: o, log: o.Logger, versions: versionContexts(), single: newStateless(o)}
 	s.public = face{Server: s}
 	s.control = face{Server: s, operators: true}
 	if err := errors.Join(s.public.prepare(), s.control.prepare()); err != nil {

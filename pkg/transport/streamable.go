@@ -88,7 +88,7 @@ func (statefulTransport) SupportsProtocolVersion(v string) bool { return v < sta
 func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 	switch {
 	case err != nil:
-		return nil, &jsonrpc.Error{Code: rpcServer, Message: err.Error()}
+		return nil, agentFailure(err)
 	case a.Err == nil:
 		return a.Result, nil
 	case a.Err.Type == tools.ToolNotFound:
@@ -102,6 +102,9 @@ func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 	res.Meta = mcp.Meta{"openenv/error_type": string(a.Err.Type)}
 	return res, nil
 }
+
+// agentFailure is a call that came to no outcome, for such a client.
+func agentFailure(err error) error { return &jsonrpc.Error{Code: rpcServer, Message: err.Error()} }
 
 func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID string, id strictjson.Raw) {
 	agent, err := s.sessions.Agent(agentID)
