@@ -40,6 +40,7 @@ type Agent struct {
 	pending int        // requests read and not yet answered
 	taken   bool       // its initialize has succeeded
 	ended   bool
+	expires *time.Timer   // ends the agent unless it is heard again; see Expect
 	idle    chan struct{} // closed when ended and nothing is pending
 	left    chan struct{} // closed when the agent's end is over
 }
@@ -89,8 +90,34 @@ func (m *Manager) Agent(id string) (*Agent, error) {
 	if a == nil || a.ctx.Err() != nil {
 		return nil, errUnknown(id)
 	}
+	a.heard()
 	a.Session.Touch()
 	return a, nil
+}
+
+// Expect ends the agent, and the session that its initialize has opened, unless it is found again within d: a client that
+// was lost right after its initialize would keep its session until that is idle.
+func (a *Agent) Expect(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.ended {
+		a.expires = time.AfterFunc(d, func() {
+			a.Session.log.Warn("an MCP client has initialised and not gone on", "event", "agent_lost", "after", d)
+			if a.Session.origin == ByInitialize {
+				_ = a.Session.Close(context.Background(), "its client did not go on after initialize")
+				return
+			}
+			a.Leave()
+		})
+	}
+}
+
+func (a *Agent) heard() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.expires != nil {
+		a.expires.Stop()
+	}
 }
 
 // Gone ends when nothing more will be sent to the agent.
@@ -225,6 +252,9 @@ func (a *Agent) stop() bool {
 		return false
 	}
 	a.ended = true
+	if a.expires != nil {
+		a.expires.Stop()
+	}
 	a.settle()
 	return true
 }

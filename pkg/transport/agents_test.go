@@ -237,7 +237,7 @@ func TestAgentThatTheServerCloses(t *testing.T) {
 }
 
 // stalled opens a session for an agent that asks for a long answer and does not read it.
-func stalled(t *testing.T, idle time.Duration) (srv *Server, base, agent string, w *wire) {
+func stalled(t *testing.T, idle time.Duration) (srv *Server, s *session.Session, base, agent string, w *wire) {
 	t.Helper()
 	big := strings.Repeat("x", 256<<10) // much more than the buffers hold
 	env := ownEnv(nil, func(d *desk) {
@@ -249,12 +249,16 @@ func stalled(t *testing.T, idle time.Duration) (srv *Server, base, agent string,
 	o.Sessions.IdleTimeout = idle
 	srv, base = startNarrow(t, env, o)
 	agent = rawInitialize(t, base+"/mcp", "2025-11-25")
+	s = live(t, srv, labSession)
 	body := rpcCall("big", "{}", "")
-	w = dialWire(t, base, "POST /mcp\nContent-Type: application/json\nAccept: application/json, text/event-stream\nMcp-Session-Id: "+agent+fmt.Sprintf("\nContent-Length: %d", len(body)), body)
-	if _, err := w.in.Peek(1); err != nil { // the answer is under way
-		t.Fatal(err)
+	w = dialWire(t, base, "POST /mcp\nConnection: close\nContent-Type: application/json\nAccept: application/json, text/event-stream\nMcp-Session-Id: "+agent+fmt.Sprintf("\nContent-Length: %d", len(body)), body)
+	for line := ""; !strings.HasPrefix(line, "event: message"); { // the answer is under way
+		var err error
+		if line, err = w.in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return srv, base, agent, w
+	return srv, s, base, agent, w
 }
 
 // An agent that does not read its answer holds neither the session nor the server.
@@ -278,8 +282,7 @@ func TestAgentThatStopsReading(t *testing.T) {
 		if how == "idle" {
 			idle = 500 * time.Millisecond
 		}
-		srv, base, agent, w := stalled(t, idle)
-		s := live(t, srv, labSession)
+		srv, s, base, agent, w := stalled(t, idle)
 		wg.Go(func() { end(srv, s, base, agent) })
 		wg.Go(func() {
 			ended(t, how, srv, s)

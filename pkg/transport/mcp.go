@@ -137,7 +137,7 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	case agentID != "" && head.batch > maxBatch:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a batch of %d; at most %d are served", head.batch, maxBatch)})
 	case agentID != "":
-		s.postAgent(w, r, agentID, head.id)
+		s.postAgent(w, r, agentID, head)
 	case version >= stateless:
 		s.postStateless(w, r, head.id, version)
 	case head.method == "initialize":
@@ -221,7 +221,9 @@ type rpcHead struct {
 	oddParams bool
 	batch     int // how many requests are in an array
 	method    string
-	version   string // from params._meta, where MCP's stateless revision puts it
+	call      bool           // it has a method and an id
+	params    strictjson.Raw // nil: none
+	version   string         // from params._meta, where MCP's stateless revision puts it
 }
 
 // peek reads the head of checked JSON as far as it is well-formed; the rest is for whoever serves it.
@@ -250,6 +252,7 @@ func peek(body []byte) rpcHead {
 		h.id = m.ID
 	}
 	h.method, _ = strictjson.String(m.Method)
+	h.call, h.params = h.method != "" && m.ID != nil, m.Params
 	h.oddParams = m.Params != nil && m.Params.Kind() != '{' && m.Params.Kind() != 'n'
 	if bytes.Contains(m.Params, []byte(mcp.MetaKeyProtocolVersion)) {
 		var p struct {
@@ -297,7 +300,7 @@ func steer(w http.ResponseWriter, id strictjson.Raw, version string) {
 
 // notFound answers for an id that names no session: 404, at which MCP clients initialise anew.
 func notFound(w http.ResponseWriter, id strictjson.Raw, err error) {
-	writeRPC(w, http.StatusNotFound, id, &rpcError{Code: -32001, Message: err.Error()})
+	writeRPC(w, http.StatusNotFound, id, &rpcError{Code: rpcNoSession, Message: err.Error()})
 }
 
 // acceptable holds a POST of MCP Streamable HTTP to its headers.

@@ -26,6 +26,7 @@ const (
 	rpcInvalidParams  = -32602
 	rpcInternal       = -32603
 	rpcServer         = -32000
+	rpcNoSession      = -32001 // as the MCP SDKs have it
 )
 
 // An rpcError is the error of an answer.

@@ -87,5 +87,7 @@ func (s *Server) serveSingle(w http.ResponseWriter, r *http.Request, id strictjs
 	defer context.AfterFunc(over, func() { time.AfterFunc(hurryTime, cancel) })()
 	turned := rpcErrors(w, id)
 	defer turned.finish()
-	s.single.ServeHTTP(turned, r.WithContext(ctx))
+	beating := newHeartbeat(turned)
+	defer beating.stop()
+	s.single.ServeHTTP(beating, r.WithContext(ctx))
 }

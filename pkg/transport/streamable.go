@@ -2,9 +2,11 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,12 +66,21 @@ func (s *Server) serveInitialize(w http.ResponseWriter, r *http.Request, id stri
 		}
 	}()
 	serveAgent(w, r, agent, id)
-	return agent.Taken()
+	if taken = agent.Taken(); taken {
+		agent.Expect(initializedWithin)
+	}
+	return taken
 }
+
+// initializedWithin is how long a client that has initialised may take to go on.
+const initializedWithin = time.Minute
 
 // connect gives an agent its transport and the gate that its requests pass.
 func (s *Server) connect(a *session.Agent) (mcp.Transport, gym.Gate) {
-	t := &mcp.StreamableServerTransport{SessionID: a.ID}
+	// What was sent is kept for a client that has lost a stream and asks for the rest of it.
+	events := mcp.NewMemoryEventStore(nil)
+	events.SetMaxBytes(maxEvents)
+	t := &mcp.StreamableServerTransport{SessionID: a.ID, EventStore: events}
 	return statefulTransport{t}, func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && method == "tools/call" {
 			return agentResult(a.CallTool(ctx, call))
@@ -77,6 +88,9 @@ func (s *Server) connect(a *session.Agent) (mcp.Transport, gym.Gate) {
 		return a.Handle(ctx, method, req, next)
 	}
 }
+
+// maxEvents bounds what is kept of an agent's streams, in bytes; the last event is kept whatever its size.
+const maxEvents = 1 << 20
 
 // statefulTransport keeps the SDK from offering revisions that this door does not serve.
 type statefulTransport struct{ *mcp.StreamableServerTransport }
@@ -106,14 +120,29 @@ func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 // agentFailure is a call that came to no outcome, for such a client.
 func agentFailure(err error) error { return &jsonrpc.Error{Code: rpcServer, Message: err.Error()} }
 
-func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID string, id strictjson.Raw) {
+// agentMethods are the requests of a client that has initialised (MCP 2025-11-25), and whether they need params.
+var agentMethods = map[string]bool{
+	"initialize": true, "ping": false, "tools/list": false, "tools/call": true, "prompts/list": false, "prompts/get": true,
+	"resources/list": false, "resources/templates/list": false, "resources/read": true, "resources/subscribe": true,
+	"resources/unsubscribe": true, "completion/complete": true, "logging/setLevel": true,
+}
+
+func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID string, head rpcHead) {
 	agent, err := s.sessions.Agent(agentID)
 	if err != nil {
-		notFound(w, id, err)
+		notFound(w, head.id, err)
 		return
 	}
-	if acceptable(w, r, id) {
-		serveAgent(w, r, agent, id)
+	if !acceptable(w, r, head.id) {
+		return
+	}
+	// The SDK would call either an invalid request.
+	if needsParams, known := agentMethods[head.method]; head.call && !known {
+		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcNoMethod, Message: fmt.Sprintf("method not found: %.100s", head.method)})
+	} else if needsParams && head.params == nil {
+		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcInvalidParams, Message: head.method + " needs params"})
+	} else {
+		serveAgent(w, r, agent, head.id)
 	}
 }
 
@@ -149,9 +178,18 @@ func serveAgent(w http.ResponseWriter, r *http.Request, a *session.Agent, id str
 	}
 	turned := rpcErrors(w, id)
 	defer turned.finish()
-	a.Transport.(statefulTransport).ServeHTTP(turned, r.WithContext(ctx))
-	if a.Gone().Err() != nil && !turned.begun && turned.status == 0 { // it came while the agent ended
-		notFound(w, id, &session.Error{Code: session.Unknown, Message: "the client's part in the session has ended"})
+	beating := newHeartbeat(turned)
+	defer beating.stop()
+	a.Transport.(statefulTransport).ServeHTTP(beating, r.WithContext(ctx))
+	if a.Gone().Err() == nil || turned.status != 0 || r.Method != http.MethodPost {
+		return
+	}
+	over := &session.Error{Code: session.Unknown, Message: "the client's part in the session has ended"}
+	switch { // it came while the agent ended
+	case !turned.begun:
+		notFound(w, id, over)
+	case beating.silent() && id.Kind() != 'n': // the stream has begun, and the SDK has not seen the request
+		fmt.Fprintf(beating, "event: message\ndata: %s\n\n", encodeRPC(id, nil, &rpcError{Code: rpcNoSession, Message: over.Message}))
 	}
 }
 

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -67,6 +68,9 @@ func rawInitialize(t *testing.T, url, version string) string {
 	}
 	defer res.Body.Close()
 	id := res.Header.Get("Mcp-Session-Id")
+	if _, err := io.Copy(io.Discard, res.Body); err != nil { // the header comes before the answer
+		t.Fatal(err)
+	}
 	if res.StatusCode != http.StatusOK || id == "" {
 		t.Fatalf("initialize got %s", res.Status)
 	}

@@ -36,6 +36,7 @@ func TestTranscripts(t *testing.T) {
 				"SESSION": regexp.MustCompile(`"session_id":"([A-Z2-7]{26})"`),
 				"HANDLE":  regexp.MustCompile(`"handle":"([A-Z2-7]{26})"`),
 				"BASE":    regexp.MustCompile(`"url":"(http://[^/]+)/mcp`),
+				"STREAM":  regexp.MustCompile(`(?m)^id: ([A-Z2-7]{26})_`),
 				"AGENT":   regexp.MustCompile(`(?m)^Mcp-Session-Id: (\S+)$`),
 			}})
 		})
