@@ -81,7 +81,7 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	}
 	r, err := h.next(ctx, "tools/call", req)
 	if err != nil {
-		return nil, logged(log, tools.AsError(name, err))
+		return nil, logged(ctx, log, tools.AsError(name, err))
 	}
 	res, ok := r.(*mcp.CallToolResult)
 	if !ok || res == nil {
@@ -90,18 +90,27 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	if err := res.GetError(); err != nil { // the SDK's generic tools put what their function returned here
 		var failure *tools.Failure
 		if !errors.As(err, &failure) {
-			return nil, logged(log, tools.AsError(name, err))
+			return nil, logged(ctx, log, tools.AsError(name, err))
 		}
 	}
 	return res, nil
 }
 
 // logged tells the operator of a call that failed by the tool's fault, as callers are told.
-func logged(log *slog.Logger, e *tools.Error) *tools.Error {
+func logged(ctx context.Context, log *slog.Logger, e *tools.Error) *tools.Error {
 	if e.Type == tools.ExecutionError || e.Type == tools.TransportError {
-		log.Warn("tool failed", "event", "tool_error", "tool", e.Tool, "error_type", e.Type, "error", e.Message)
+		log.Log(ctx, faultLevel(ctx), "tool failed", "event", "tool_error", "tool", e.Tool, "error_type", e.Type, "error", e.Message)
 	}
 	return e
+}
+
+// faultLevel is the level of an author's failure: a warning, unless the call was over already. What fails since its caller
+// has gone, or its time is up, has done as it should, and each lost client would make a line.
+func faultLevel(ctx context.Context) slog.Level {
+	if ctx.Err() != nil {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // admit refuses unknown tools, and arguments that a server of the author's own would have to refuse in its own words.

@@ -177,7 +177,7 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 		a.Data, err = tools.Data(frozen)
 	}
 	if err != nil {
-		a.Result, a.Err = nil, logged(i.session.log, tools.AsError(a.Tool, err))
+		a.Result, a.Err = nil, logged(ctx, i.session.log, tools.AsError(a.Tool, err))
 	}
 	return a
 }
@@ -347,7 +347,7 @@ func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error
 	}
 	o, err := guard(i.session.log, "Reset", func() (*Observed, error) { return i.class.hooks.reset(ctx, i.env, p) })
 	if err != nil {
-		i.logFailure("reset", err)
+		i.logFailure(ctx, "reset", err)
 		return Observation{}, err
 	}
 	return Observation{Observed: *o}, nil
@@ -368,20 +368,20 @@ func (i *Instance) Act(ctx context.Context, a Action) (Observed, Score, error) {
 		return o, score.Reward.check()
 	})
 	if err != nil {
-		i.logFailure("step", err)
+		i.logFailure(ctx, "step", err)
 		return Observed{}, Score{}, err
 	}
 	return *o, score, nil
 }
 
 // logFailure tells the operator of a failure of the environment, unless it is the caller's fault or told already.
-func (i *Instance) logFailure(call string, err error) {
+func (i *Instance) logFailure(ctx context.Context, call string, err error) {
 	var (
 		input    *tools.InputError
 		panicked *PanicError
 	)
 	if !errors.As(err, &input) && !errors.As(err, &panicked) {
-		i.session.log.Warn("environment failed", "event", "env_error", "call", call, "error", err)
+		i.session.log.Log(ctx, faultLevel(ctx), "environment failed", "event", "env_error", "call", call, "error", err)
 	}
 }
 
