@@ -163,7 +163,7 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 	q, err := k.s.parseFrame(text)
 	switch {
 	case err != nil:
-		reply(encodeFrame(frameError(err)), false, true)
+		reply(encodeFrame(k.frameError(err)), false, true)
 	case q.typ == "close":
 		reply(nil, true, true)
 	case q.id != "":
@@ -171,7 +171,7 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 	case q.typ == "step" && k.s.simulation():
 		return k.step(ctx, q, reply)
 	default:
-		reply(encodeOutcome(k.serveFrame(ctx, q)), false, true)
+		reply(k.encodeOutcome(k.serveFrame(ctx, q)), false, true)
 	}
 	return true
 }
@@ -180,7 +180,7 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 // lost.
 func (k *socket) answerOnce(ctx context.Context, q gymRequest) []byte {
 	failed := func(err error) []byte {
-		f := frameError(err)
+		f := k.frameError(err)
 		f.RequestID = q.id
 		return encodeFrame(f)
 	}
@@ -200,21 +200,31 @@ func (k *socket) answerOnce(ctx context.Context, q gymRequest) []byte {
 	return r.Wait(ctx)
 }
 
-func encodeOutcome(f frame, err error) []byte {
+func (k *socket) encodeOutcome(f frame, err error) []byte {
 	if err != nil {
-		f = frameError(err)
+		f = k.frameError(err)
 	}
 	return encodeFrame(f)
+}
+
+// frameError is the function of that name, and tells the log of a frame that was not served.
+func (k *socket) frameError(err error) frame {
+	f := frameError(err)
+	switch code := f.Data.(errorData).Code; code {
+	case codeInvalidJSON, codeUnknownType, codeValidation, codeNotAllowed:
+		k.logRefused(code, err)
+	}
+	return f
 }
 
 func (k *socket) step(ctx context.Context, q gymRequest, reply replyFunc) (here bool) {
 	a, err := k.s.class.ParseAction(q.data)
 	if err != nil {
-		reply(encodeFrame(frameError(err)), false, true)
+		reply(encodeFrame(k.frameError(err)), false, true)
 		return true
 	}
 	return k.session.StepThen(ctx, a, q.limit, func(o gym.Observation, err error, here bool) {
-		text := k.contained(func() []byte { return encodeOutcome(frame{Type: "observation", Data: k.observed(o)}, err) })
+		text := k.contained(func() []byte { return k.encodeOutcome(frame{Type: "observation", Data: k.observed(o)}, err) })
 		reply(text, false, here)
 	})
 }

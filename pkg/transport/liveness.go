@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -53,7 +55,7 @@ func (p *pulse) check() {
 	}
 	p.timer.Reset(pingEvery)
 	if silence := p.Silence(); silence >= deadAfter {
-		p.k.s.log.Warn("socket lost: its peer is silent", "event", "socket_silent", "silent", silence.Round(time.Second))
+		p.k.because(slog.LevelWarn, fmt.Sprintf("silent for %v", silence.Round(time.Second)))
 		p.k.conn.CloseNow()
 		return
 	}

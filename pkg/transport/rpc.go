@@ -65,6 +65,7 @@ var rpcNothing = []byte(`{"jsonrpc":"2.0","id":null,"result":null}`)
 // A peer is who sends a JSON-RPC request.
 type peer struct {
 	session *session.Session // that its socket or address is of, or nil
+	socket  *socket          // that it has sent the request by, or nil
 	agent   bool             // it came by a handle: for it there are tools and nothing else
 	base    string           // where it reaches the server: http://host
 	limit   time.Duration    // deadline of its calls; 0: the server's
@@ -73,6 +74,7 @@ type peer struct {
 // rpc checks and answers one request. A nil answer means that none is due.
 func (s *Server) rpc(ctx context.Context, text []byte, own peer) []byte {
 	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
+		own.logRefused(err)
 		return encodeRPC(nullID, nil, err)
 	}
 	return s.rpcChecked(ctx, text, own)
@@ -86,6 +88,8 @@ func (s *Server) rpcChecked(ctx context.Context, text []byte, own peer) []byte {
 	var result any
 	if err == nil {
 		result, err = s.serveRPC(ctx, req, own)
+	} else {
+		own.logRefused(err)
 	}
 	return encodeRPC(req.ID, result, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -39,11 +40,13 @@ type socket struct {
 	agent  bool           // it came by a handle
 	tell   atomic.Bool    // the next observation is to tell the session's id
 	base   string         // where the client reaches the server
+	remote string         // the client's address
 	resume time.Duration  // how long the session waits for the client if the socket is lost
 	parted atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
+	why   atomic.Pointer[parting] // why it goes; see because
 	pulse pulse
 	slow  *time.Timer // runs while a message is written
 	// writing says that a message is being written, and unread that frames are not being read since the queue is full.
@@ -80,7 +83,10 @@ func (k *socket) init(conn *websocket.Conn, ctx context.Context, gone context.Ca
 	k.room.L = &k.mu
 	k.relief = time.AfterFunc(time.Hour, k.relieve)
 	k.relief.Stop()
-	k.slow = time.AfterFunc(time.Hour, func() { k.conn.CloseNow() })
+	k.slow = time.AfterFunc(time.Hour, func() {
+		k.because(slog.LevelWarn, "does not read")
+		k.conn.CloseNow()
+	})
 	k.slow.Stop()
 }
 
@@ -101,6 +107,7 @@ func (k *socket) serve(id string) {
 	released := make(chan struct{})
 	context.AfterFunc(k.ctx, func() {
 		defer close(released)
+		k.logGone()
 		k.conn.CloseNow() // ends what is being written to a peer that does not read
 		k.mu.Lock()
 		for k.answering { // the call that runs has been cancelled, and is given up
@@ -142,6 +149,7 @@ func (k *socket) receive() (data []byte, ok bool) {
 	kind, data, err := k.conn.Read(context.Background()) // a context that can end costs two goroutine hand-overs
 	switch {
 	case err != nil:
+		k.becauseOf(err)
 		switch websocket.CloseStatus(err) {
 		case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
 			k.parted.Store(true)
@@ -155,10 +163,12 @@ func (k *socket) receive() (data []byte, ok bool) {
 	switch {
 	case kind == websocket.MessageBinary:
 		k.parted.Store(true)
+		k.because(slog.LevelWarn, "a binary message")
 		k.conn.Close(websocket.StatusUnsupportedData, "send text messages")
 		return nil, false
 	case !utf8.Valid(data):
 		k.parted.Store(true)
+		k.because(slog.LevelWarn, "text that is not UTF-8")
 		k.conn.Close(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
 		return nil, false
 	}
@@ -284,12 +294,16 @@ func (k *socket) answerOne(text []byte) (here bool) {
 
 // send writes a reply. After the last one the socket is closed, which ends the reading.
 func (k *socket) send(reply []byte, last bool) {
-	if reply != nil && k.ctx.Err() == nil && k.write(reply) != nil {
-		k.conn.CloseNow()
-		k.gone(errSocketGone)
+	if reply != nil && k.ctx.Err() == nil {
+		if err := k.write(reply); err != nil {
+			k.becauseOf(err)
+			k.conn.CloseNow()
+			k.gone(errSocketGone)
+		}
 	}
 	if last {
 		k.parted.Store(true)
+		k.because(slog.LevelDebug, "closed by the client")
 		k.release() // the client has said goodbye, and may take its time with the socket's own
 		k.conn.Close(websocket.StatusNormalClosure, "")
 		k.gone(errSocketGone) // what came after a close frame is not answered
@@ -312,10 +326,11 @@ func (k *socket) sessionOver() {
 }
 
 func (k *socket) closeOver() {
-	code := websocket.StatusNormalClosure
+	code, cause := websocket.StatusNormalClosure, "the session has ended"
 	if k.s.stopping() {
-		code = websocket.StatusGoingAway
+		code, cause = websocket.StatusGoingAway, "the server is stopping"
 	}
+	k.because(slog.LevelDebug, cause)
 	k.conn.Close(code, "the session has ended")
 	k.gone(errSocketGone)
 }

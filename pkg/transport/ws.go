@@ -29,7 +29,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 			return
 		}
 	}
-	k := &socket{s: s, base: s.baseURL(r)}
+	k := &socket{s: s, base: s.baseURL(r), remote: r.RemoteAddr}
 	build(k)
 	if announced(r) {
 		if err := k.find(r.Context(), addressed(r)); err != nil {
@@ -84,6 +84,7 @@ func unknown(err error) bool {
 func (k *socket) open(id string) bool {
 	if k.session == nil { // not found before the upgrade
 		if err := k.find(k.ctx, id); err != nil {
+			k.becauseRefused(err)
 			k.write(k.refuse(err))
 			k.conn.Close(refusal(err), "no session: see the last message")
 			return false
@@ -114,7 +115,9 @@ func (k *socket) find(ctx context.Context, id string) (err error) {
 	return err
 }
 
-func (k *socket) peer() peer { return peer{session: k.session, agent: k.agent, base: k.base} }
+func (k *socket) peer() peer {
+	return peer{session: k.session, socket: k, agent: k.agent, base: k.base}
+}
 
 // refusal is the code that a socket without a session is closed with.
 func refusal(err error) websocket.StatusCode {
