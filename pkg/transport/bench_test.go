@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/openenv-go/openenv-go/pkg/transport"
 )
 
 // What one tool call through /ws may cost.
@@ -59,7 +61,7 @@ func TestStepCostAgainstFloor(t *testing.T) {
 	switch {
 	case testing.Short():
 		t.Skip("takes some seconds")
-	case raceDetector:
+	case transport.RaceDetector:
 		t.Skip("the race detector makes everything dear, and not by the same factor")
 	case testing.CoverMode() != "":
 		t.Skip("only one of the servers counts its coverage")

@@ -18,7 +18,13 @@ import (
 // inMemory serves the lab inside a bubble, and returns how to open a socket on /ws.
 func inMemory(t *testing.T, o Options) (srv *Server, open func() *websocket.Conn) {
 	t.Helper()
-	srv, client := serveInMemory(t, labEnv(), o)
+	return inMemoryOf(t, labEnv(), o)
+}
+
+// inMemoryOf is inMemory for any environment.
+func inMemoryOf(t *testing.T, env gym.Definition, o Options) (srv *Server, open func() *websocket.Conn) {
+	t.Helper()
+	srv, client := serveInMemory(t, env, o)
 	return srv, func() *websocket.Conn {
 		t.Helper()
 		c, _, err := websocket.Dial(context.Background(), "ws://localhost/ws", &websocket.DialOptions{HTTPClient: client})

@@ -1,5 +1,6 @@
 //go:build !race
 
-package transport_test
+package transport
 
-const raceDetector = false
+// RaceDetector tells whether it is on; the tests of both packages here ask.
+const RaceDetector = false
