@@ -19,32 +19,35 @@ import (
 // One fault for each test, over real sockets. After it every slot is free, a session that was open before is unharmed, and
 // the log says what happened, to whom and why. Faults that take minutes are in faults_time_test.go.
 
+// A spelling makes a tool call in a door's words.
+type spelling func(tool, args string) string
+
 // A fault is what one client does; the session of its socket is the victim.
 type fault struct {
-	do    func(*scene, *wire)
+	do    func(sc *scene, w *wire, call spelling)
 	cause string // why the socket was closed
 	level slog.Level
 }
 
 var faults = map[string]fault{
-	"reset during a step": {cause: "lost: read: connection reset by peer", level: slog.LevelInfo, do: func(sc *scene, w *wire) {
-		w.send(opText, stepFrame("wait", "{}"))
+	"reset during a step": {cause: "lost: read: connection reset by peer", level: slog.LevelInfo, do: func(sc *scene, w *wire, call spelling) {
+		w.send(opText, call("wait", "{}"))
 		waitFor(sc.t, "the call", func() bool { return live(sc.t, sc.srv, victim).Busy() == 1 })
 		reset(w.TCPConn)
 	}},
-	"gone during a step": {cause: "lost: the connection has ended", level: slog.LevelInfo, do: func(sc *scene, w *wire) {
-		w.send(opText, stepFrame("wait", "{}"))
+	"gone during a step": {cause: "lost: the connection has ended", level: slog.LevelInfo, do: func(sc *scene, w *wire, call spelling) {
+		w.send(opText, call("wait", "{}"))
 		waitFor(sc.t, "the call", func() bool { return live(sc.t, sc.srv, victim).Busy() == 1 })
 		w.Close()
 	}},
-	"gone in the middle of a frame": {cause: "lost: the connection has ended", level: slog.LevelInfo, do: func(sc *scene, w *wire) {
-		frame := wireFrame(opText, stepFrame("wait", "{}"))
+	"gone in the middle of a frame": {cause: "lost: the connection has ended", level: slog.LevelInfo, do: func(sc *scene, w *wire, call spelling) {
+		frame := wireFrame(opText, call("wait", "{}"))
 		w.write(frame[:len(frame)/2])
 		w.Close()
 	}},
-	"stops reading big replies, then resets": {cause: "lost: ", level: slog.LevelInfo, do: func(sc *scene, w *wire) {
+	"stops reading big replies, then resets": {cause: "lost: ", level: slog.LevelInfo, do: func(sc *scene, w *wire, call spelling) {
 		for range 4 {
-			w.send(opText, stepFrame("pages", `{"size":4000000}`))
+			w.send(opText, call("pages", `{"size":4000000}`))
 		}
 		if _, err := w.in.Peek(1); err != nil { // the first is under way, and the rest of it is not read
 			sc.t.Fatal(err)
@@ -52,24 +55,27 @@ var faults = map[string]fault{
 		sc.note("while another does not read")
 		reset(w.TCPConn)
 	}},
-	"says goodbye": {cause: "closed by the client", level: slog.LevelDebug, do: func(sc *scene, w *wire) {
-		w.send(opText, `{"type":"close"}`)
-		w.mustNext(opClose)
-		w.Close()
+	"says goodbye": {cause: "closed by the client", level: slog.LevelDebug, do: func(sc *scene, w *wire, call spelling) {
+		w.send(opClose, "\x03\xe8")
+		w.mustClose(websocket.StatusNormalClosure)
 	}},
-	"binary message": {cause: "a binary message", level: slog.LevelWarn, do: func(sc *scene, w *wire) {
+	"says goodbye oddly": {cause: "closed by the client with 4000", level: slog.LevelInfo, do: func(sc *scene, w *wire, call spelling) {
+		w.send(opClose, "\x0f\xa0")
+		w.mustClose(4000)
+	}},
+	"binary message": {cause: "a binary message", level: slog.LevelWarn, do: func(sc *scene, w *wire, call spelling) {
 		w.send(2, "\x00\x01")
 		w.mustClose(websocket.StatusUnsupportedData)
 	}},
-	"invalid UTF-8": {cause: "text that is not UTF-8", level: slog.LevelWarn, do: func(sc *scene, w *wire) {
+	"invalid UTF-8": {cause: "text that is not UTF-8", level: slog.LevelWarn, do: func(sc *scene, w *wire, call spelling) {
 		w.send(opText, "{\"type\":\"\xff\"}")
 		w.mustClose(websocket.StatusInvalidFramePayloadData)
 	}},
-	"unknown opcode": {cause: "broke the protocol: ", level: slog.LevelWarn, do: func(sc *scene, w *wire) {
+	"unknown opcode": {cause: "broke the protocol: ", level: slog.LevelWarn, do: func(sc *scene, w *wire, call spelling) {
 		w.send(5, "x")
 		w.mustClose(websocket.StatusProtocolError)
 	}},
-	"message too long": {cause: "a message over 1048576 bytes", level: slog.LevelWarn, do: func(sc *scene, w *wire) {
+	"message too long": {cause: "a message over 1048576 bytes", level: slog.LevelWarn, do: func(sc *scene, w *wire, call spelling) {
 		w.send(opText, strings.Repeat("x", 1<<20+1))
 		w.mustClose(websocket.StatusMessageTooBig)
 	}},
@@ -77,22 +83,38 @@ var faults = map[string]fault{
 
 func TestFaultsOfOneSocket(t *testing.T) {
 	t.Parallel()
-	for name, f := range faults {
-		t.Run(name, func(t *testing.T) {
-			sc := newScene(t, startNarrow, func(_ *gym.Environment[*diary], o *Options) { o.MaxMessage = 1 << 20 })
-			w := upgradeWire(t, sc.base, "/ws")
-			live(t, sc.srv, victim)
-			f.do(sc, w)
-			sc.recovered()
-			if e := sc.log.want(t, "socket_closed", "session", victim, "cause", f.cause, "door", "/ws"); e.level != f.level {
-				t.Errorf("logged as %v, want %v", e.level, f.level)
-			}
-			if all, _ := sc.log.find("socket_closed", "session", victim); len(all) != 1 {
-				t.Errorf("%d lines for one socket", len(all))
-			}
-			sc.log.want(t, "session_close", "session", victim, "reason", "its socket has gone")
-			sc.log.none(t, slog.LevelError)
-		})
+	for door, call := range map[string]spelling{
+		"/ws": stepFrame, "/mcp": func(tool, args string) string { return rpcCall(tool, args, "") },
+	} {
+		for name, f := range faults {
+			t.Run(strings.TrimPrefix(door, "/")+"/"+name, func(t *testing.T) {
+				sc := newScene(t, startNarrow, func(_ *gym.Environment[*diary], o *Options) { o.MaxMessage = 1 << 20 })
+				w := upgradeWire(t, sc.base, door)
+				live(t, sc.srv, victim)
+				f.do(sc, w, call)
+				sc.recovered()
+				if e := sc.log.want(t, "socket_closed", "session", victim, "cause", f.cause, "door", door); e.level != f.level {
+					t.Errorf("logged as %v, want %v", e.level, f.level)
+				}
+				if all, _ := sc.log.find("socket_closed", "session", victim); len(all) != 1 {
+					t.Errorf("%d lines for one socket", len(all))
+				}
+				sc.log.want(t, "session_close", "session", victim, "reason", "its socket has gone")
+				sc.log.none(t, slog.LevelError)
+			})
+		}
+	}
+}
+
+// A close frame of the gym channel is a goodbye too.
+func TestFaultCloseFrame(t *testing.T) {
+	sc := newScene(t, start, nil)
+	w := upgradeWire(t, sc.base, "/ws")
+	w.send(opText, `{"type":"close"}`)
+	w.mustClose(websocket.StatusNormalClosure)
+	sc.recovered()
+	if e := sc.log.want(t, "socket_closed", "session", victim, "cause", "closed by the client"); e.level != slog.LevelDebug {
+		t.Errorf("logged as %v", e.level)
 	}
 }
 
