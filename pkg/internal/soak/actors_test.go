@@ -290,6 +290,7 @@ func attached(a *actor) error {
 		}
 		a.replies.Add(1)
 	}
+	begun = time.Now()
 	if err := a.wantState(c, 2*n, 2*n); err != nil {
 		return err
 	}
@@ -298,7 +299,6 @@ func attached(a *actor) error {
 			return err
 		}
 	}
-	begun = time.Now()
 	r, err := a.rpc("/mcp", "openenv/session/close", `{"session_id":"`+id+`"}`)
 	switch {
 	case err != nil:

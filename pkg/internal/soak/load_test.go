@@ -49,7 +49,7 @@ type part struct {
 // errRefused is a session that could not be had, as may happen: the server was full, or the factory failed.
 var errRefused = errors.New("refused")
 
-// run has all actors play until the phase ends.
+// run has all actors play until the phase ends. There are more of them than parts.
 func (l *load) run(phase context.Context, seed uint64) {
 	total := 0
 	for _, p := range parts {
@@ -59,6 +59,7 @@ func (l *load) run(phase context.Context, seed uint64) {
 	for i := range actors {
 		wg.Go(func() {
 			a := &actor{l, rand.New(rand.NewPCG(seed, uint64(i))), phase}
+			a.play(parts[i%len(parts)]) // so that nothing is left out
 			for phase.Err() == nil {
 				n := a.IntN(total)
 				at := slices.IndexFunc(parts, func(p part) bool { n -= p.weight; return n < 0 })

@@ -67,7 +67,7 @@ func TestSoak(t *testing.T) {
 	if limit := int64(float64(first.RSS)*growthRatio) + growthSlack; last.RSS > limit {
 		t.Errorf("the server's memory has grown from %s to %s", megabytes(first.RSS), megabytes(last.RSS))
 	}
-	l.missing(t)
+	l.missing(t, total)
 	t.Log(l.summary(time.Since(start), base, quiet))
 	for _, u := range l.unexpected {
 		t.Errorf("unexpected: %s", u)
@@ -135,9 +135,12 @@ func (l *load) settle(t *testing.T, base report) (r report) {
 	return r
 }
 
-// missing holds a run that is long enough to have had everything in it.
-func (l *load) missing(t *testing.T) {
-	wanted := []string{"refused: full", "refused: factory", "resumptions"}
+// missing holds a run to have had everything in it, a long one what depends on chance too.
+func (l *load) missing(t *testing.T, total time.Duration) {
+	var wanted []string
+	if total > 2*longPhase {
+		wanted = []string{"refused: full", "refused: factory", "resumptions"}
+	}
 	for _, p := range parts {
 		wanted = append(wanted, p.name)
 	}
