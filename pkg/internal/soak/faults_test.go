@@ -30,19 +30,24 @@ func killed(a *actor) error {
 	return nil
 }
 
-// halfOpen stays and says nothing. A few do so until the load stops.
+// halfOpen stays and says nothing. A few do so until the load stops, or the server closes them for a newcomer.
 func halfOpen(a *actor) error {
 	c, err := a.open("/ws")
 	if err != nil {
 		return err
 	}
 	defer c.reset()
-	if a.odds(8) {
+	if a.silent.Add(1) <= maxSilent {
 		<-a.phase.Done()
+	} else {
+		a.pause(3000)
 	}
-	a.pause(3000)
+	a.silent.Add(-1)
 	return nil
 }
+
+// maxSilent is how many half-open connections are kept.
+const maxSilent = 3
 
 // stopsReading asks for much, reads nothing for a while, and then all of it or nothing.
 func stopsReading(a *actor) error {

@@ -21,6 +21,7 @@ type load struct {
 	http   *http.Client
 
 	replies, effects atomic.Int64 // checked
+	silent, staying  atomic.Int64 // clients that are half open, and that have one session for long
 
 	mu         sync.Mutex // guards what follows
 	counts     map[string]int

@@ -68,6 +68,12 @@ func TestSoak(t *testing.T) {
 		t.Errorf("the server's memory has grown from %s to %s", megabytes(first.RSS), megabytes(last.RSS))
 	}
 	l.missing(t, total)
+	if told := l.counts["refused: factory"]; told != int(last.Failed) {
+		t.Errorf("%d environments could not be built, and %d clients were told so", last.Failed, told)
+	}
+	if told := l.counts["refused: full"]; told != last.Events["capacity"] {
+		t.Errorf("%d newcomers found no slot, and %d clients were told so", last.Events["capacity"], told)
+	}
 	t.Log(l.summary(time.Since(start), base, quiet))
 	for _, u := range l.unexpected {
 		t.Errorf("unexpected: %s", u)
