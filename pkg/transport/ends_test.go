@@ -180,3 +180,45 @@ func TestCloseFrameFreesTheSlotAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// What hurries an answer may come when the answer is out: an agent ends just then. The next request on the connection, which
+// may be anybody's, has its own time.
+func TestLateHurryLeavesTheNextRequestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := New(t.Context(), labEnv(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answers []*slowWriter
+		srv.mux.HandleFunc("POST /probe", func(w http.ResponseWriter, _ *http.Request) {
+			answers = append(answers, w.(*slowWriter))
+			w.WriteHeader(http.StatusAccepted) // no body, as for a notification
+		})
+		ln := memnet.Listen()
+		ctx, stop := context.WithCancel(context.Background())
+		served := make(chan error, 1)
+		go func() { served <- srv.Serve(ctx, ln) }()
+		defer func() { stop(); <-served }()
+		dials := 0
+		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials++
+			return ln.Dial(ctx, network, addr)
+		}}}
+		defer client.CloseIdleConnections()
+		for range 3 {
+			res, err := client.Post("http://localhost/probe", "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			synctest.Wait()
+			for _, w := range answers {
+				w.hurry()
+			}
+			time.Sleep(2 * hurryTime)
+		}
+		if dials != 1 {
+			t.Errorf("%d connections for requests one after the other", dials)
+		}
+	})
+}

@@ -195,6 +195,7 @@ func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		slow := newSlowWriter(w)
+		defer slow.finish()
 		defer s.contain(slow, r)
 		w = slow
 	}

@@ -89,6 +89,7 @@ type slowWriter struct {
 
 	mu    sync.Mutex // guards what follows
 	limit time.Time  // no write may take longer than until then; zero: as its length allows
+	over  bool       // the handler has returned, and the connection is the next request's
 }
 
 func newSlowWriter(w http.ResponseWriter) *slowWriter {
@@ -99,6 +100,9 @@ func newSlowWriter(w http.ResponseWriter) *slowWriter {
 func (s *slowWriter) give(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
 	t := time.Now().Add(d)
 	if !s.limit.IsZero() && t.After(s.limit) {
 		t = s.limit
@@ -112,6 +116,13 @@ func (s *slowWriter) hurry() {
 	s.limit = time.Now().Add(hurryTime)
 	s.mu.Unlock()
 	s.give(hurryTime)
+}
+
+// finish is called when the handler returns. An agent may end at that moment, and its hurry come late.
+func (s *slowWriter) finish() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
 }
 
 // hurryTime is enough for the end of an answer to a peer that reads.
