@@ -19,6 +19,7 @@ var parts = []part{
 	{"trainer that stays", 1, steady},
 	{"trainer and agents", 8, withAgents},
 	{"agent alone", 3, agentAlone},
+	{"agent that ends in a call", 2, agentEnds},
 	{"created, attached and called", 8, attached},
 	{"taken over", 3, takenOver},
 	{"resumed after cuts", 10, resumed},

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -166,4 +168,59 @@ func agentAlone(a *actor) error {
 		return errRefused
 	}
 	return err
+}
+
+// initialize initialises without a library and returns the client's Mcp-Session-Id.
+func (a *actor) initialize(client *http.Client) (id string, err error) {
+	status, text, head, err := a.request(client, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`)
+	switch id = head.Get("Mcp-Session-Id"); {
+	case err != nil:
+		return "", fmt.Errorf("initialize: %w", err)
+	case status == http.StatusServiceUnavailable:
+		a.count("refused: full")
+		return "", errRefused
+	case status == http.StatusInternalServerError && strings.Contains(string(text), "could not be built"):
+		a.count("refused: factory")
+		return "", errRefused
+	case status != http.StatusOK || id == "":
+		return "", fmt.Errorf("initialize got %d %.300s", status, text)
+	}
+	a.replies.Add(1)
+	return id, nil
+}
+
+// agentEnds says goodbye while a call of its own runs, and goes on using its connections after a while.
+func agentEnds(a *actor) error {
+	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	id, err := a.initialize(client)
+	if err != nil {
+		return err
+	}
+	agent := []string{"Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-11-25"}
+	called := make(chan error, 1)
+	go func() {
+		_, _, _, err := a.request(client, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait","arguments":{"ms":500}}}`, agent...)
+		called <- err
+	}()
+	a.pause(30)
+	status, text, _, err := a.request(client, http.MethodDelete, "/mcp", "", agent...)
+	if err == nil && status != http.StatusNoContent {
+		err = fmt.Errorf("got %d %s", status, text)
+	}
+	if err = errors.Join(err, <-called); err != nil {
+		return fmt.Errorf("goodbye: %w", err)
+	}
+	select {
+	case <-time.After(2500 * time.Millisecond): // more than an ending agent's answers are given
+	case <-a.phase.Done():
+	}
+	for range 2 {
+		status, text, _, err := a.request(client, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		if err != nil || status != http.StatusAccepted {
+			return fmt.Errorf("a later request got %d %s, %w", status, text, err)
+		}
+		a.replies.Add(1)
+	}
+	return nil
 }

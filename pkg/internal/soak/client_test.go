@@ -248,7 +248,11 @@ type rpcReply struct {
 
 // post sends a body and returns the answer's status, text and headers.
 func (l *load) post(path, body string, headers ...string) (int, []byte, http.Header, error) {
-	r, err := http.NewRequest(http.MethodPost, "http://"+l.server.addr+path, strings.NewReader(body))
+	return l.request(l.http, http.MethodPost, path, body, headers...)
+}
+
+func (l *load) request(client *http.Client, method, path, body string, headers ...string) (int, []byte, http.Header, error) {
+	r, err := http.NewRequest(method, "http://"+l.server.addr+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil, nil, err
 	}
@@ -257,7 +261,7 @@ func (l *load) post(path, body string, headers ...string) (int, []byte, http.Hea
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := l.http.Do(r)
+	res, err := client.Do(r)
 	if err != nil {
 		return 0, nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 )
@@ -255,20 +254,10 @@ func halfRequest(a *actor) error {
 
 // killedAgent initialises, vanishes during a call, and leaves its session to the reaper.
 func killedAgent(a *actor) error {
-	status, text, head, err := a.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`)
-	switch {
-	case err != nil:
+	id, err := a.initialize(a.http)
+	if err != nil {
 		return err
-	case status == http.StatusServiceUnavailable:
-		a.count("refused: full")
-		return nil
-	case status == http.StatusInternalServerError && strings.Contains(string(text), "could not be built"):
-		a.count("refused: factory")
-		return nil
-	case status != http.StatusOK || head.Get("Mcp-Session-Id") == "":
-		return fmt.Errorf("got %d %.300s", status, text)
 	}
-	a.replies.Add(1)
 	c, err := connect(a.server.addr)
 	if err != nil {
 		return err
@@ -276,7 +265,7 @@ func killedAgent(a *actor) error {
 	defer c.Close()
 	body := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait","arguments":{"ms":500}}}`
 	fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nMcp-Protocol-Version: 2025-11-25\r\nContent-Length: %d\r\n\r\n%s",
-		a.server.addr, head.Get("Mcp-Session-Id"), len(body), body)
+		a.server.addr, id, len(body), body)
 	a.pause(50)
 	if a.odds(2) {
 		c.reset()
