@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -221,4 +222,36 @@ func TestLateHurryLeavesTheNextRequestAlone(t *testing.T) {
 			t.Errorf("%d connections for requests one after the other", dials)
 		}
 	})
+}
+
+// timedWriter notes the deadline that it was given last.
+type timedWriter struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (w *timedWriter) SetWriteDeadline(t time.Time) error { w.deadline = t; return nil }
+
+// An answer without a body has its time too: a peer that sends on and on and reads nothing must not hold its goroutine.
+func TestEveryAnswerHasItsTime(t *testing.T) {
+	srv, err := New(t.Context(), labEnv(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, srv)
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{http.MethodPost, "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, http.StatusAccepted},
+		{http.MethodGet, "/", "", http.StatusFound},
+		{http.MethodGet, "/health", "", http.StatusOK},
+		{http.MethodGet, "/nosuch", "", http.StatusNotFound},
+	} {
+		w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
+		srv.ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
+		if w.Code != c.status || time.Until(w.deadline) < writeTimeout/2 {
+			t.Errorf("%s %s got %d and the deadline %v", c.method, c.path, w.Code, w.deadline)
+		}
+	}
 }

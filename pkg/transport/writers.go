@@ -128,8 +128,10 @@ func (s *slowWriter) finish() {
 // hurryTime is enough for the end of an answer to a peer that reads.
 const hurryTime = 2 * time.Second
 
+// WriteHeader may be all that is written.
 func (s *slowWriter) WriteHeader(status int) {
 	s.begun = true
+	s.give(writeTimeout)
 	s.ResponseWriter.WriteHeader(status)
 }
 
