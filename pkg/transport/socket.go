@@ -107,13 +107,13 @@ func (k *socket) serve(id string) {
 	released := make(chan struct{})
 	context.AfterFunc(k.ctx, func() {
 		defer close(released)
-		k.logGone()
 		k.conn.CloseNow() // ends what is being written to a peer that does not read
 		k.mu.Lock()
 		for k.answering { // the call that runs has been cancelled, and is given up
 			k.room.Wait()
 		}
 		k.mu.Unlock()
+		k.logGone() // by now it is known whether there was a session
 		k.release()
 	})
 	k.pulse.start(k)
