@@ -191,14 +191,14 @@ func TestLateHurryLeavesTheNextRequestAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answers []*slowWriter
-		srv.mux.HandleFunc("POST /probe", func(w http.ResponseWriter, _ *http.Request) {
+		srv.public.mux.HandleFunc("POST /probe", func(w http.ResponseWriter, _ *http.Request) {
 			answers = append(answers, w.(*slowWriter))
 			w.WriteHeader(http.StatusAccepted) // no body, as for a notification
 		})
 		ln := memnet.Listen()
 		ctx, stop := context.WithCancel(context.Background())
 		served := make(chan error, 1)
-		go func() { served <- srv.Serve(ctx, ln) }()
+		go func() { served <- srv.Serve(ctx, ln, nil) }()
 		defer func() { stop(); <-served }()
 		dials := 0
 		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {

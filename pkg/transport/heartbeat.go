@@ -12,7 +12,8 @@ import (
 // less; a comment keeps them, and clients ignore it.
 const heartbeatEvery = 15 * time.Second
 
-// A heartbeat is a response whose stream, if it is one, is never quiet for long. Each Write is a whole event, or none.
+// A heartbeat is a response whose stream, if it is one, is never quiet for long once it has begun: for clients of MCP
+// 2025-11-25 at once, for older ones with the first message. Each Write is a whole event, or none.
 type heartbeat struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -21,6 +22,7 @@ type heartbeat struct {
 	mu    sync.Mutex // guards what follows, and the writing
 	last  time.Time  // when something was written
 	ended bool       // the response is not ours any more
+	begun bool       // its header is out, or about to be; before that it is its handler's alone
 	told  bool       // a message has been written
 }
 
@@ -50,7 +52,7 @@ func (h *heartbeat) beat() {
 		h.timer.Reset(heartbeatEvery - quiet)
 		return
 	}
-	if strings.HasPrefix(h.Header().Get("Content-Type"), "text/event-stream") {
+	if h.begun && strings.HasPrefix(h.Header().Get("Content-Type"), "text/event-stream") {
 		_, _ = h.ResponseWriter.Write([]byte(": quiet\n\n")) // a peer that has gone is noticed by the request's context
 		_ = h.control.Flush()
 	}
@@ -68,12 +70,14 @@ func (h *heartbeat) silent() bool {
 func (h *heartbeat) WriteHeader(status int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.begun = true
 	h.ResponseWriter.WriteHeader(status)
 }
 
 func (h *heartbeat) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.begun = true
 	h.last = time.Now()
 	h.told = h.told || bytes.HasPrefix(b, []byte("event: message"))
 	return h.ResponseWriter.Write(b)

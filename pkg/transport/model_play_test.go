@@ -147,14 +147,16 @@ type play struct {
 	group   sync.WaitGroup
 	log     lines
 	stacks  []byte
+
+	mu     sync.Mutex // guards what follows
+	learnt []func()   // what HTTP clients have been told, for settle
 }
 
 type playClient struct {
-	ws     *websocket.Conn
-	conn   *freezing
-	heard  chan string
-	busy   *modelCall
-	cancel context.CancelFunc // of an HTTP client that opens
+	ws    *websocket.Conn
+	conn  *freezing
+	heard chan string
+	busy  *modelCall
 }
 
 // A playPost is a call over HTTP.
@@ -235,6 +237,12 @@ func (p *play) pass(d time.Duration) {
 // settle waits until nothing moves, and learns what ids there are to learn.
 func (p *play) settle() {
 	synctest.Wait()
+	p.mu.Lock()
+	for _, learn := range p.learnt {
+		learn()
+	}
+	p.learnt = nil
+	p.mu.Unlock()
 	for _, s := range p.m.sessions {
 		c := p.clients[s.owner]
 		if p.ids[s] != "" || s.owner == nil || c == nil || s.owner.frozen > 0 || s.state != modelOpen || c.busy != nil && !c.busy.answered {
@@ -489,13 +497,17 @@ func (p *play) post(peer *modelPeer) {
 		body = initializeBody
 	}
 	p.fire(http.MethodPost, "/mcp", body, nil, func(res *http.Response, text string) {
-		var r struct{ Result struct{ Session_id string } }
-		if json.Unmarshal([]byte(text), &r) == nil && r.Result.Session_id != "" {
-			p.ids[peer.session] = r.Result.Session_id
-		}
-		if id := res.Header.Get("Mcp-Session-Id"); id != "" && res.StatusCode == http.StatusOK {
-			p.agents[peer.session] = id
-		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.learnt = append(p.learnt, func() {
+			var r struct{ Result struct{ Session_id string } }
+			if json.Unmarshal([]byte(text), &r) == nil && r.Result.Session_id != "" {
+				p.ids[peer.session] = r.Result.Session_id
+			}
+			if id := res.Header.Get("Mcp-Session-Id"); id != "" && res.StatusCode == http.StatusOK {
+				p.agents[peer.session] = id
+			}
+		})
 	})
 }
 

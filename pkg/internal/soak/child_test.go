@@ -196,7 +196,7 @@ func runChild() int {
 		io.Copy(io.Discard, os.Stdin)
 		stop(transport.ErrDrain)
 	}()
-	if err := srv.Serve(ctx, doors); err != nil {
+	if err := srv.Serve(ctx, doors, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
