@@ -166,7 +166,7 @@ func (s *Session) Handle(ctx context.Context, method string, req mcp.Request, ne
 		out := serve(ctx)
 		return out.res, out.err
 	}
-	out, _, err := do(s, ctx, alone(method, s.m.opts.ToolTimeout), serve, func(*handled) {})
+	out, err := do(s, ctx, alone(method, s.m.opts.ToolTimeout), serve, nothing)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}

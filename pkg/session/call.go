@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,72 +31,89 @@ func alone(what string, limit time.Duration) work { return work{what, limit, tur
 
 // run runs f in the session's turn and gives then, once, what became of it.
 //
-// Exactly one of two things happens. Either f returns in time: settle is called with its value, in the turn, and then
-// gets it. Or the deadline, the caller or the session's end comes first: then gets the error at once, and f, if it runs,
-// keeps the turn until it returns, for nobody. ran tells whether f was started.
+// Exactly one of two things happens. Either f returns in time, and then gets its value. Or the deadline, the caller or the
+// session's end comes first: then gets the error at once, and f, if it runs, keeps the turn until it returns, for nobody.
+// Before that settle is told, once; if f was started, which ran tells, it is told while f still has the turn, so that no
+// later call sees the session without it.
 //
 // f runs in the caller's goroutine, and so does then, save where a running f is given up: then's last argument tells, and
 // run returns it when f has returned. (A goroutine for each call would cost a step more than all the rest of it.)
-func run[T any](s *Session, ctx context.Context, w work,
-	f func(context.Context) T, settle func(*T), then func(v T, ran bool, err error, here bool)) (here bool) {
+func run[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error), then func(v T, err error, here bool)) (here bool) {
 	var none T
 	if err := s.enter(); err != nil {
-		then(none, false, err, true)
+		settle(&none, false, err)
+		then(none, err, true)
 		return true
 	}
 	ctx, cancelCause := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(s.ctx, func() { cancelCause(context.Cause(s.ctx)) })
 	ctx, cancel := context.WithTimeoutCause(ctx, w.limit, errDeadline)
-	finish := func(v T, ran bool, err error, here bool) {
+	finish := func(v T, err error, here bool) {
 		cancel()
 		unlink()
 		cancelCause(nil)
 		s.leave()
-		then(v, ran, err, here)
+		then(v, err, here)
 	}
-	err := s.turn.Acquire(ctx, w.share)
-	if err == nil && s.ctx.Err() != nil { // the session's end has begun, and is about to end ctx
-		s.turn.Release(w.share)
-		err = context.Cause(s.ctx)
-		cancelCause(err)
-	}
+	running, err := s.takeTurn(ctx, w)
 	if err != nil {
-		finish(none, false, s.interrupted(ctx, w, false), true)
+		settle(&none, false, err)
+		finish(none, err, true)
 		return true
 	}
-	var decided atomic.Bool
+	var (
+		mu      sync.Mutex // held while it is decided what becomes of the call
+		decided bool
+	)
+	decide := func(v *T, err error) (first bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if first = !decided; first {
+			decided = true
+			settle(v, true, err)
+		}
+		return first
+	}
 	patient := context.AfterFunc(ctx, func() {
-		if decided.CompareAndSwap(false, true) {
-			finish(none, true, s.interrupted(ctx, w, true), false)
+		if err := interrupted(ctx, w, true); decide(&none, err) {
+			finish(none, s.told(err), false)
 		}
 	})
-	v, inTime := none, false
-	var fault error
-	running := s.begun(w.what)
+	v := none
 	func() {
 		defer s.turn.Release(w.share)
 		defer s.returned(running)
-		v, fault = guarded(s, w.what, func() T { return f(ctx) })
+		v, err = guarded(s, w.what, func() T { return f(ctx) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
-		if inTime = ctx.Err() == nil; inTime {
-			if here = decided.CompareAndSwap(false, true); here && fault == nil {
-				settle(&v)
-			}
+		if ctx.Err() != nil {
+			v, err = none, s.told(interrupted(ctx, w, true))
 		}
+		here = decide(&v, err)
 	}()
-	if !inTime {
-		here = decided.CompareAndSwap(false, true)
-	}
-	switch {
-	case !here:
-		return false
-	case inTime:
+	if here {
 		patient()
-		finish(v, true, fault, true)
-	default:
-		finish(none, true, s.interrupted(ctx, w, true), true)
+		finish(v, err, true)
 	}
-	return true
+	return here
+}
+
+// takeTurn waits for the turn, or a share of it.
+func (s *Session) takeTurn(ctx context.Context, w work) (running int, err error) {
+	err = s.turn.Acquire(ctx, w.share)
+	switch {
+	case err != nil:
+		err = s.told(interrupted(ctx, w, false))
+	case s.ctx.Err() != nil: // the session's end has begun, and is about to end ctx
+		s.turn.Release(w.share)
+		err = context.Cause(s.ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queued--
+	if err != nil {
+		return 0, err
+	}
+	return s.begun(w.what), nil
 }
 
 // guarded is the last guard between what a call runs and the process. Authors' functions have guards of their own below
@@ -112,26 +129,38 @@ func guarded[T any](s *Session, what string, f func() T) (v T, err error) {
 }
 
 // do is [run] for callers that wait: f has a goroutine of its own, so that they can be answered while it runs.
-func do[T any](s *Session, ctx context.Context, w work,
-	f func(context.Context) T, settle func(*T)) (v T, ran bool, err error) {
+func do[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error)) (v T, err error) {
 	done := make(chan struct{})
-	go run(s, ctx, w, f, settle, func(got T, began bool, failed error, _ bool) {
-		v, ran, err = got, began, failed
+	go run(s, ctx, w, f, settle, func(got T, failed error, _ bool) {
+		v, err = got, failed
 		close(done)
 	})
 	<-done
-	return v, ran, err
+	return v, err
 }
 
-func (s *Session) interrupted(ctx context.Context, w work, ran bool) error {
+// nothing is the settle of calls that leave no trace in the counters.
+func nothing[T any](*T, bool, error) {}
+
+// interrupted is why a call whose context has ended has ended.
+func interrupted(ctx context.Context, w work, ran bool) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, errDeadline) {
-		s.log.Warn("call timed out", "event", "call_timeout", "call", w.what, "limit", w.limit, "ran", ran)
 		return &TimeoutError{What: w.what, Limit: w.limit, Ran: ran}
 	}
 	return cause
 }
 
+// told tells the operator of a deadline that has passed, and returns the error.
+func (s *Session) told(err error) error {
+	var timeout *TimeoutError
+	if errors.As(err, &timeout) {
+		s.log.Warn("call timed out", "event", "call_timeout", "call", timeout.What, "limit", timeout.Limit, "ran", timeout.Ran)
+	}
+	return err
+}
+
+// enter counts a call that will take its turn.
 func (s *Session) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,6 +168,7 @@ func (s *Session) enter() error {
 		return errClosed()
 	}
 	s.calls++
+	s.queued++
 	s.last = time.Now()
 	return nil
 }
@@ -156,6 +186,13 @@ func (s *Session) count(score gym.Score) gym.Episode {
 	s.steps++
 	s.mu.Unlock()
 	return s.inst.Count(score)
+}
+
+// isStep reports whether a call that asked for a step was one: if it ran, for it may have changed the world though nobody
+// awaits the answer, or if its time passed in the queue.
+func isStep(ran bool, err error) bool {
+	var timeout *TimeoutError
+	return ran || errors.As(err, &timeout)
 }
 
 func or(limit, fallback time.Duration) time.Duration {
@@ -205,24 +242,27 @@ func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit t
 	if traits.Concurrent {
 		w.share = 1
 	}
+	var after gym.Episode // the counters after the call
 	return run(s, ctx, w,
 		func(ctx context.Context) (c toolCall) {
 			c.answer, c.score, c.scoreErr = s.inst.CallTool(ctx, req)
 			return c
 		},
-		func(c *toolCall) { c.episode = s.count(c.score) },
-		func(c toolCall, ran bool, err error, here bool) {
+		func(c *toolCall, ran bool, err error) {
+			if isStep(ran, err) {
+				after = s.count(c.score)
+			}
+		},
+		func(c toolCall, err error, here bool) {
 			if c.scoreErr != nil {
 				s.log.Error("scoring failed", "event", "score_error", "tool", c.answer.Tool, "error", c.scoreErr)
 			}
 			var timeout *TimeoutError
-			switch {
-			case errors.As(err, &timeout):
+			if errors.As(err, &timeout) {
 				fault := &tools.Error{Type: tools.Timeout, Tool: name, Message: timeout.Error(), Err: timeout}
-				c, err = toolCall{answer: gym.ToolAnswer{Tool: name, Err: fault}, episode: s.count(gym.Score{})}, nil
-			case err != nil && ran:
-				s.count(gym.Score{}) // it may have changed the world, though nobody awaits the answer
+				c, err = toolCall{answer: gym.ToolAnswer{Tool: name, Err: fault}}, nil
 			}
+			c.episode = after
 			then(c, err, here)
 		})
 }
@@ -239,14 +279,14 @@ func (s *Session) ListTools(ctx context.Context) ([]*mcp.Tool, error) {
 		return l
 	}
 	if !s.inst.OwnServer() {
-		if err := s.enter(); err != nil {
-			return nil, err
+		if s.ctx.Err() != nil {
+			return nil, errClosed()
 		}
-		defer s.leave()
+		s.Touch()
 		l := list(ctx)
 		return l.tools, l.err
 	}
-	l, _, err := do(s, ctx, alone("tools/list", s.m.opts.ToolTimeout), list, func(*listing) {})
+	l, err := do(s, ctx, alone("tools/list", s.m.opts.ToolTimeout), list, nothing)
 	return l.tools, cmp.Or(err, l.err)
 }
 
@@ -294,12 +334,15 @@ func observe(c toolCall, err error) (gym.Observation, error) {
 }
 
 func (s *Session) stepList(ctx context.Context, limit time.Duration) (gym.Observation, error) {
-	o, _, err := do(s, ctx, alone("list_tools", or(limit, s.m.opts.ToolTimeout)),
+	return do(s, ctx, alone("list_tools", or(limit, s.m.opts.ToolTimeout)),
 		func(ctx context.Context) gym.Observation {
 			return gym.Observation{Observed: gym.ListObservation(s.inst.ListTools(ctx))}
 		},
-		func(o *gym.Observation) { o.Done = s.count(gym.Score{}).Done })
-	return o, err
+		func(o *gym.Observation, ran bool, err error) {
+			if isStep(ran, err) {
+				o.Done = s.count(gym.Score{}).Done
+			}
+		})
 }
 
 func (s *Session) stepOwn(ctx context.Context, a gym.Action, limit time.Duration) (gym.Observation, error) {
@@ -308,23 +351,19 @@ func (s *Session) stepOwn(ctx context.Context, a gym.Action, limit time.Duration
 		score gym.Score
 		err   error
 	}
-	out, ran, err := do(s, ctx, alone("step", or(limit, s.m.opts.ToolTimeout)),
+	out, err := do(s, ctx, alone("step", or(limit, s.m.opts.ToolTimeout)),
 		func(ctx context.Context) (out outcome) {
 			out.o.Observed, out.score, out.err = s.inst.Act(ctx, a)
 			return out
 		},
-		func(out *outcome) {
+		func(out *outcome, ran bool, err error) {
 			var refused *tools.InputError
-			if errors.As(out.err, &refused) {
+			if errors.As(out.err, &refused) || !isStep(ran, err) {
 				return
 			}
 			e := s.count(out.score)
 			out.o.Reward, out.o.Done = e.LastReward, e.Done
 		})
-	var timeout *TimeoutError
-	if ran && err != nil || errors.As(err, &timeout) {
-		s.count(gym.Score{})
-	}
 	return out.o, cmp.Or(err, out.err)
 }
 
@@ -335,11 +374,11 @@ func (s *Session) Reset(ctx context.Context, p gym.ResetParams, limit time.Durat
 		o   gym.Observation
 		err error
 	}
-	out, _, err := do(s, ctx, alone("reset", or(limit, s.m.opts.ResetTimeout)),
+	out, err := do(s, ctx, alone("reset", or(limit, s.m.opts.ResetTimeout)),
 		func(ctx context.Context) (out outcome) {
 			out.o, out.err = s.inst.Reset(ctx, p)
 			return out
-		}, func(*outcome) {})
+		}, nothing)
 	return out.o, cmp.Or(err, out.err)
 }
 
@@ -349,10 +388,10 @@ func (s *Session) State(ctx context.Context, limit time.Duration) (json.RawMessa
 		state json.RawMessage
 		err   error
 	}
-	out, _, err := do(s, ctx, alone("state", or(limit, s.m.opts.ToolTimeout)),
+	out, err := do(s, ctx, alone("state", or(limit, s.m.opts.ToolTimeout)),
 		func(ctx context.Context) (out outcome) {
 			out.state, out.err = s.inst.State(ctx)
 			return out
-		}, func(*outcome) {})
+		}, nothing)
 	return out.state, cmp.Or(err, out.err)
 }

@@ -43,7 +43,7 @@ func (s *Session) Info() Info {
 	defer s.mu.Unlock()
 	i := Info{
 		ID: s.ID, State: [...]string{"building", "open", "closing"}[s.state], Origin: s.origin, Created: s.created,
-		LastActivity: s.last, Steps: s.steps, Sockets: s.sockets, Attachment: AttachedNone, Agent: s.agent != nil,
+		LastActivity: s.last, Steps: s.steps, Sockets: s.sockets, Attachment: AttachedNone, Agent: s.agent != nil, Queued: s.queued,
 	}
 	switch {
 	case s.awaited != nil:
@@ -56,7 +56,6 @@ func (s *Session) Info() Info {
 	for _, r := range s.running {
 		i.Running = append(i.Running, InTurn{r.what, time.Since(r.since)})
 	}
-	i.Queued = max(0, s.calls-len(s.running))
 	return i
 }
 

@@ -82,9 +82,14 @@ func TestOpenerWhoGoesLeavesNothing(t *testing.T) {
 			}
 			m := w.manager(t, Options{})
 			time.AfterFunc(time.Second, func() { cancel(gone) })
-			if _, err := m.Open(ctx, ByCreate); !errors.Is(err, gone) {
-				t.Errorf("got %v", err)
+			start := time.Now()
+			if _, err := m.Open(ctx, ByCreate); !errors.Is(err, gone) || time.Since(start) != time.Second {
+				t.Errorf("got %v after %v", err, time.Since(start))
 			}
+			if !heeds {
+				time.Sleep(10 * time.Second) // New returns
+			}
+			synctest.Wait()
 			if m.Active() != 0 || !heeds && w.closed.Load() != 1 {
 				t.Errorf("%d slots taken, %d values closed", m.Active(), w.closed.Load())
 			}

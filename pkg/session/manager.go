@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,6 +74,8 @@ type Manager struct {
 	handles  map[string]*Session // by handle
 	stopping bool
 	queue    list.List     // of *waiter: openers who wait for a slot, the first in front; there is no slot while it has any
+	extras   int           // waiters in the queue beyond its bound
+	making   int           // sessions that are ending to make room
 	warm     []*Session    // built or being built, and not claimed; they are in sessions too
 	pause    *time.Timer   // runs while nothing is to be built ahead, since that has failed
 	delay    time.Duration // of the last pause, unless building ahead has succeeded since
@@ -113,9 +116,6 @@ const (
 func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 	start := time.Now()
 	s, err := m.reserve(ctx)
-	if full(err) {
-		s, err = m.makeRoom(ctx, err)
-	}
 	if err != nil {
 		if full(err) {
 			m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "max", m.opts.Max, "origin", origin.String())
@@ -123,19 +123,17 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 		return nil, err
 	}
 	s.claim(origin)
-	if s.built != nil {
-		err = s.awaitBuilt(ctx)
-	} else {
-		err = m.build(ctx, s)
+	if !s.begunToBuild {
+		s.startBuilding(ctx)
 	}
-	if err != nil {
+	if err := s.awaitBuilt(ctx); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
 		s.Close(context.WithoutCancel(ctx), "its opener has gone")
 		return nil, context.Cause(ctx)
 	}
-	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "took", time.Since(start).Round(time.Microsecond), "built_ahead", s.built != nil)
+	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "took", time.Since(start).Round(time.Microsecond), "built_ahead", s.ahead)
 	return s, nil
 }
 
@@ -144,37 +142,36 @@ func full(err error) bool {
 	return errors.As(err, &e) && e.Code == CapacityReached
 }
 
-// build builds the environment of a session that has its slot: until the caller goes, the time is up, or the session's end
-// begins. When it returns an error the slot is free again. The error is an *[Error], or the cause of ctx.
+// build builds the environment of a session that has its slot: until the time is up, or the session's end begins. When it
+// returns an error, an *[Error], the slot is free again.
 func (m *Manager) build(ctx context.Context, s *Session) error {
-	limited, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	inst, fault := m.class.Open(limited, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
+	inst, fault := m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
 	if fault == nil && s.ready(inst) {
-		if s.built != nil {
+		if s.ahead {
 			m.builtAhead(nil)
 		}
 		return nil
 	}
 	if fault == nil {
-		s.Close(context.WithoutCancel(ctx), "ended while it was being built")
+		s.Close(context.Background(), "ended while it was being built")
 		return context.Cause(s.ctx)
 	}
 	ended := context.Cause(s.ctx)
-	if ended == nil && ctx.Err() == nil {
+	if ended == nil {
 		s.log.Warn("environment could not be built", "event", "factory_error", "error", fault)
-		if s.built != nil {
+		if s.ahead {
 			m.builtAhead(fault)
 		}
+		ended = m.errFactory(fault)
 	}
-	s.free()
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case ended != nil:
-		return ended
-	}
+	s.free(ended)
+	return ended
+}
+
+func (m *Manager) errFactory(fault error) *Error {
 	return &Error{
 		Code: FactoryFailed, Message: fmt.Sprintf("the environment %s could not be built: %v", m.class.Metadata.Name, fault),
 		Factory: m.class.Metadata.Name, Err: fault,
@@ -286,8 +283,7 @@ func (m *Manager) refuse() (live []*Session) {
 	if m.pause != nil {
 		m.pause.Stop()
 	}
-	warm := m.warm
-	m.warm = nil
+	warm := slices.Clone(m.warm)
 	for _, s := range m.sessions {
 		live = append(live, s)
 	}

@@ -13,10 +13,13 @@ type waiter struct {
 	// served gets the session that has the slot, or nil when the server stops. It has room for it, so that the slot is
 	// handed over under the manager's lock.
 	served chan *Session
+	place  *list.Element // in the queue, while it is there; nil after
+	// extra says that the queue was full: the waiter is there because room is being made, which frees a place for it.
+	extra bool
 }
 
-// reserve takes a slot, or waits in the queue for one, first come, first served. The error is an *[Error], or the cause
-// of ctx.
+// reserve takes a slot, or waits in the queue for one, first come, first served. Where that would end in a refusal, room
+// is made if it can be: see makeRoom. The error is an *[Error], or the cause of ctx.
 func (m *Manager) reserve(ctx context.Context) (*Session, error) {
 	m.mu.Lock()
 	if m.stopping {
@@ -29,19 +32,33 @@ func (m *Manager) reserve(ctx context.Context) (*Session, error) {
 			return s, nil
 		}
 	}
-	if m.queue.Len() >= m.opts.Queue {
-		err := m.errFull()
-		m.mu.Unlock()
-		return nil, err
+	w := &waiter{served: make(chan *Session, 1), extra: m.queue.Len()-m.extras >= m.opts.Queue}
+	if w.extra {
+		m.extras++
 	}
-	w := &waiter{make(chan *Session, 1)}
-	place := m.queue.PushBack(w)
+	w.place = m.queue.PushBack(w)
 	m.mu.Unlock()
-	return m.wait(ctx, place, w, m.opts.QueueWait)
+	if w.extra && !m.makeRoom(w) {
+		return m.leaveQueue(w)
+	}
+	if m.opts.Queue > 0 {
+		s, err := m.wait(ctx, w, m.opts.QueueWait)
+		if s != nil || err != nil {
+			return s, err
+		}
+		if !m.makeRoom(w) {
+			return m.leaveQueue(w)
+		}
+	}
+	s, err := m.wait(ctx, w, roomWait)
+	if s != nil || err != nil {
+		return s, err
+	}
+	return m.leaveQueue(w)
 }
 
-// wait waits for a slot in a place of the queue.
-func (m *Manager) wait(ctx context.Context, place *list.Element, w *waiter, limit time.Duration) (*Session, error) {
+// wait waits for a slot in the queue. It returns neither a session nor an error if the time is up.
+func (m *Manager) wait(ctx context.Context, w *waiter, limit time.Duration) (*Session, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -51,9 +68,9 @@ func (m *Manager) wait(ctx context.Context, place *list.Element, w *waiter, limi
 		}
 		return s, nil
 	case <-timer.C:
-		return m.leaveQueue(place, w)
+		return nil, nil
 	case <-ctx.Done():
-		if s, _ := m.leaveQueue(place, w); s != nil {
+		if s, _ := m.leaveQueue(w); s != nil {
 			s.giveBack()
 		}
 		return nil, context.Cause(ctx)
@@ -61,18 +78,33 @@ func (m *Manager) wait(ctx context.Context, place *list.Element, w *waiter, limi
 }
 
 // leaveQueue takes back a place. What it returns is the slot that was handed over just now, or that there is none.
-func (m *Manager) leaveQueue(place *list.Element, w *waiter) (*Session, error) {
+func (m *Manager) leaveQueue(w *waiter) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.queue.Remove(place)
-	select {
-	case s := <-w.served:
-		if s == nil {
-			return nil, errStopping()
+	if w.place == nil {
+		if s := <-w.served; s != nil {
+			return s, nil
 		}
-		return s, nil
-	default:
-		return nil, m.errFull()
+		return nil, errStopping()
+	}
+	m.unqueue(w)
+	return nil, m.errFull()
+}
+
+// unqueue (mu held) takes a waiter from the queue. Its place is the first extra one's, if there is any.
+func (m *Manager) unqueue(w *waiter) {
+	m.queue.Remove(w.place)
+	w.place = nil
+	if w.extra {
+		m.extras--
+		return
+	}
+	for e := m.queue.Front(); m.extras > 0 && e != nil; e = e.Next() {
+		if next := e.Value.(*waiter); next.extra {
+			next.extra = false
+			m.extras--
+			return
+		}
 	}
 }
 
@@ -108,6 +140,9 @@ func (m *Manager) remove(s *Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.sessions, s.ID)
+	if s.makesRoom {
+		m.making--
+	}
 	for _, h := range s.handles { // nobody mints for a session that is closing
 		delete(m.handles, h)
 	}
@@ -117,7 +152,7 @@ func (m *Manager) remove(s *Session) {
 	}
 	if first := m.queue.Front(); first != nil {
 		if next := m.take(); next != nil {
-			m.queue.Remove(first).(*waiter).served <- next
+			m.serve(first.Value.(*waiter), next)
 		}
 	}
 	m.buildAhead()
@@ -126,6 +161,12 @@ func (m *Manager) remove(s *Session) {
 // dismiss (mu held) sends everybody who waits away.
 func (m *Manager) dismiss() {
 	for first := m.queue.Front(); first != nil; first = m.queue.Front() {
-		m.queue.Remove(first).(*waiter).served <- nil
+		m.serve(first.Value.(*waiter), nil)
 	}
+}
+
+// serve (mu held) gives a waiter its session, or nil when the server stops.
+func (m *Manager) serve(w *waiter, s *Session) {
+	m.unqueue(w)
+	w.served <- s
 }

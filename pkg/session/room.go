@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -49,37 +48,40 @@ func (s *Session) silence() time.Duration {
 	return shortest
 }
 
-// makeRoom closes the session whose socket has been silent longest, if one has been silent long enough, and gets its
-// slot: a client that crashed or stopped must not keep others out. It is done only for a newcomer who would be refused
-// otherwise, and refused is that error.
-func (m *Manager) makeRoom(ctx context.Context, refused error) (*Session, error) {
-	silentest := m.silentest()
-	if silentest == nil {
-		return nil, refused
-	}
-	m.mu.Lock()
-	if m.stopping {
-		m.mu.Unlock()
-		return nil, errStopping()
-	}
-	if m.queue.Len() == 0 {
-		if s := m.take(); s != nil { // one has ended just now
-			m.mu.Unlock()
-			return s, nil
+// makeRoom begins the end of the session whose socket has been silent longest, if one has been silent long enough: a client
+// that crashed or stopped must not keep others out. It is done for a waiter who would be refused otherwise: one who found
+// the queue full, or whose time is up. The slot goes to who is first in the queue, and the others move up. makeRoom reports
+// whether w may wait on: it is false where nobody is silent.
+func (m *Manager) makeRoom(w *waiter) bool {
+	full := w.extra
+	for {
+		silentest := m.silentest()
+		if silentest == nil {
+			return false
 		}
+		silentest.mu.Lock()
+		silent := silentest.silence()
+		if silent < silentFor { // it has spoken meanwhile, or another newcomer has had it closed
+			silentest.mu.Unlock()
+			continue
+		}
+		m.mu.Lock()
+		// Those beyond the queue's bound need a session each that is ending. One that got its slot meanwhile, by another's
+		// doing, does as much for that one.
+		needed := full && m.extras > m.making || !full && w.place != nil
+		if needed {
+			silentest.makesRoom = true
+			m.making++
+		}
+		m.mu.Unlock()
+		if !needed {
+			silentest.mu.Unlock()
+			return true
+		}
+		silentest.log.Warn("closed to make room: its socket is silent", "event", "made_room", "silent", silent.Round(time.Second))
+		silentest.begin("made room", errClosed())
+		return true
 	}
-	w := &waiter{make(chan *Session, 1)}
-	place := m.queue.PushFront(w) // the slot is for who has made it free
-	m.mu.Unlock()
-	silentest.mu.Lock()
-	silent := silentest.silence()
-	if silent < silentFor { // it has spoken meanwhile
-		silentest.mu.Unlock()
-		return m.leaveQueue(place, w)
-	}
-	silentest.log.Warn("closed to make room: its socket is silent", "event", "made_room", "silent", silent.Round(time.Second))
-	silentest.begin("made room", errClosed())
-	return m.wait(ctx, place, w, roomWait)
 }
 
 // silentest finds the session that has been silent longest, and long enough; nil if none has.

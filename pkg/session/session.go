@@ -20,9 +20,12 @@ type Session struct {
 	log  *slog.Logger
 	inst *gym.Instance // set once, before state leaves building
 
-	// built is closed when the building of a session that is built ahead is over, with buildErr set; nil for others.
-	built    chan struct{}
-	buildErr error
+	ahead        bool          // begun to be built before anybody asked for it
+	begunToBuild bool          // set before whoever may see the session
+	built        chan struct{} // closed when the building is over, with buildErr set
+	buildErr     error
+
+	makesRoom bool // it is ending for a newcomer; guarded by m.mu
 
 	// turn is held by the call that is running on the environment value, or shared by calls of concurrent tools. Waiters are
 	// served in order of arrival: who wants all of it is not passed by those who want a part.
@@ -44,7 +47,8 @@ type Session struct {
 	held     bool          // a gym channel has the session; there is one at most
 	released chan struct{} // while held: closed when it is not any more
 	closeDue bool          // close when neither owned nor held
-	calls    int           // waiting or running
+	calls    int           // waiting, or running and awaited
+	queued   int           // waiting
 	running  []running     // what has the turn, oldest first
 	begins   int           // counts what got the turn
 	last     time.Time
@@ -79,7 +83,7 @@ func newSession(m *Manager, id string) *Session {
 	now := time.Now()
 	s := &Session{
 		ID: id, m: m, origin: unclaimed, created: now, log: m.opts.Logger.With("session", id),
-		turn: semaphore.NewWeighted(turnSize), done: make(chan struct{}), last: now, agents: map[*Agent]bool{},
+		turn: semaphore.NewWeighted(turnSize), done: make(chan struct{}), built: make(chan struct{}), last: now, agents: map[*Agent]bool{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
@@ -360,7 +364,7 @@ func (s *Session) teardown(reason string) {
 	s.mu.Unlock()
 	s.log.Info("session closed", "event", "session_close", "reason", reason, "total_steps", steps,
 		"age", age.Round(time.Millisecond))
-	s.free()
+	s.free(errClosed())
 }
 
 // stuckAfter is how long an author's function may take to return after the session has begun to close before the operator
@@ -380,7 +384,10 @@ func (s *Session) awaitTurn() {
 }
 
 func (s *Session) closeInstance() error {
-	defer s.returned(s.begun("Close"))
+	s.mu.Lock()
+	running := s.begun("Close")
+	s.mu.Unlock()
+	defer s.returned(running)
 	told := time.AfterFunc(stuckAfter, func() {
 		s.log.Error("the environment's Close has not returned", "event", "stuck_close", "age", stuckAfter)
 	})
@@ -405,10 +412,8 @@ func (s *Session) Running() (what string, age time.Duration) {
 	return s.running[0].what, time.Since(s.running[0].since)
 }
 
-// begun notes that a call has got its turn, and returned that it has returned.
+// begun (mu held) notes that a call has got its turn, and returned that it has returned.
 func (s *Session) begun(what string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.begins++
 	s.running = append(s.running, running{s.begins, what, time.Now()})
 	return s.begins
@@ -420,9 +425,10 @@ func (s *Session) returned(n int) {
 	s.running = slices.DeleteFunc(s.running, func(r running) bool { return r.n == n })
 }
 
-// free frees the slot: the last act of a session's life, built or not.
-func (s *Session) free() {
+// free frees the slot: the last act of a session's life, built or not. why is what its context ends with, unless it has
+// ended.
+func (s *Session) free(why error) {
 	s.m.remove(s)
-	s.cancel(errClosed())
+	s.cancel(why)
 	close(s.done)
 }

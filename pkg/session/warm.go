@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -21,13 +22,19 @@ const (
 func (m *Manager) buildAhead() {
 	for !m.stopping && m.pause == nil && m.queue.Len() == 0 && len(m.warm) < m.opts.Warm && len(m.sessions) < m.opts.Max {
 		s := m.add()
-		s.built = make(chan struct{})
+		s.ahead = true
 		m.warm = append(m.warm, s)
-		go func() {
-			s.buildErr = m.build(context.Background(), s)
-			close(s.built)
-		}()
+		s.startBuilding(context.Background())
 	}
+}
+
+// startBuilding has the session's environment built. Values of ctx reach New; its end does not.
+func (s *Session) startBuilding(ctx context.Context) {
+	s.begunToBuild = true
+	go func() {
+		s.buildErr = s.m.build(context.WithoutCancel(ctx), s)
+		close(s.built)
+	}()
 }
 
 // takeWarm (mu held) takes the first session that is ready, else the one that was begun first; nil if there is none.
@@ -69,26 +76,38 @@ func (m *Manager) builtAhead(err error) {
 	}
 }
 
-// awaitBuilt waits for a session that is built ahead, for its opener. The error is that of the building, or the cause of
-// ctx or of the session's end; the session is over then.
+// awaitBuilt waits for a session that is being built, for its opener: no longer than building may take, whatever New does.
+// The error is that of the building, or the cause of ctx or of the session's end; the session is over then, or will be when
+// New has returned.
 func (s *Session) awaitBuilt(ctx context.Context) error {
+	late := time.NewTimer(s.m.opts.ResetTimeout + stuckAfter)
+	defer late.Stop()
 	select {
 	case <-s.built:
+		if s.buildErr != nil {
+			return s.buildErr
+		}
+		return context.Cause(s.ctx)
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
 	case <-ctx.Done():
 		s.mu.Lock()
 		s.begin("its opener has gone", errClosed())
 		return context.Cause(ctx)
+	case <-late.C:
+		s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", "New", "age", s.m.opts.ResetTimeout+stuckAfter)
+		err := s.m.errFactory(fmt.Errorf("it took longer than %v", s.m.opts.ResetTimeout))
+		s.mu.Lock()
+		s.begin("it was not built in time", err)
+		return err
 	}
-	if s.buildErr != nil {
-		return s.buildErr
-	}
-	return context.Cause(s.ctx)
 }
 
 // giveBack ends a session that was taken for an opener who had left by then.
 func (s *Session) giveBack() {
-	if s.built == nil { // nobody has begun to build it
-		s.free()
+	s.claim(Temporary) // for operators
+	if !s.begunToBuild {
+		s.free(errClosed())
 		return
 	}
 	s.mu.Lock()
