@@ -335,9 +335,9 @@ func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error
 		p.EpisodeID = newEpisodeID()
 	}
 	if p.Seed != nil {
-		i.session.source.Seed(uint64(*p.Seed), seedStream)
+		i.session.source.seed(uint64(*p.Seed), seedStream)
 	} else {
-		i.session.source.Seed(i.seed(), i.seed())
+		i.session.source.seed(i.seed(), i.seed())
 	}
 	i.mu.Lock()
 	i.episode = Episode{ID: p.EpisodeID}

@@ -3,17 +3,18 @@ package gym
 import (
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
 // A Session is what an environment value may know of the session it serves. It is made for New and stays valid until
-// Close has returned. Its methods may be called by the environment's functions, which never overlap.
+// Close has returned. Its methods may be called concurrently, by concurrent tools.
 type Session struct {
 	id     string
 	mode   tools.Mode
-	source *rand.PCG
+	source *source
 	rand   *rand.Rand
 	now    func() time.Time
 	log    *slog.Logger
@@ -34,7 +35,8 @@ func (s *Session) ID() string { return s.id }
 func (s *Session) Mode() tools.Mode { return s.mode }
 
 // Rand is the session's source of random numbers. A reset with a seed starts the same sequence again; before the first
-// reset, and after a reset without a seed, the sequence is random. The same *rand.Rand is returned each time.
+// reset, and after a reset without a seed, the sequence is random. The same *rand.Rand is returned each time. It may be used
+// concurrently; what each of several concurrent tools draws is then a matter of their order.
 func (s *Session) Rand() *rand.Rand { return s.rand }
 
 // Now is the session's clock.
@@ -42,6 +44,25 @@ func (s *Session) Now() time.Time { return s.now() }
 
 // Logger logs with the session's id.
 func (s *Session) Logger() *slog.Logger { return s.log }
+
+// A source is a random source that concurrent tools can share: a rand.Rand has no other state.
+type source struct {
+	mu  sync.Mutex
+	pcg *rand.PCG
+}
+
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pcg.Uint64()
+}
+
+// seed begins the sequence of a seed.
+func (s *source) seed(seed1, seed2 uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pcg.Seed(seed1, seed2)
+}
 
 func newSession(mode tools.Mode, o SessionOptions) (s *Session, random func() uint64) {
 	if o.Now == nil {
@@ -53,6 +74,6 @@ func newSession(mode tools.Mode, o SessionOptions) (s *Session, random func() ui
 	if o.Seed == nil {
 		o.Seed = rand.Uint64
 	}
-	src := rand.NewPCG(o.Seed(), o.Seed())
+	src := &source{pcg: rand.NewPCG(o.Seed(), o.Seed())}
 	return &Session{id: o.ID, mode: mode, source: src, rand: rand.New(src), now: o.Now, log: o.Logger}, o.Seed
 }

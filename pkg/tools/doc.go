@@ -40,5 +40,6 @@
 //
 // # Concurrency
 //
-// Tools and sets are immutable once built. Calls on one environment value never overlap; calls on different values do.
+// Tools and sets are immutable once built. Calls on one environment value never overlap, save those of
+// tools marked [Concurrent]; calls on different values do.
 package tools

@@ -61,7 +61,8 @@ func (t Tool[E]) With(opts ...Option) Tool[E] {
 // Concurrent marks a tool whose calls may run beside one another on one environment value, since the author has locked
 // what they share. Up to 64 do. They take their turns with other calls in order of arrival: none of them runs beside a
 // tool without the mark, a reset, a step of an own action or a reading of the state. After follows each such call before
-// its turn ends, one After at a time, though other concurrent tools may be running.
+// its turn ends, one After at a time, though other concurrent tools may be running. A result is written as JSON after the
+// function has returned, so it must share nothing with the environment value: return copies of maps and slices.
 func Concurrent() Option { return func(o *options) { o.traits.Concurrent = true } }
 
 // Deadline sets how long a call of the tool may take, its wait for a turn included, in place of the server's limit. A

@@ -237,7 +237,7 @@ func TestAgentThatTheServerCloses(t *testing.T) {
 }
 
 // stalled opens a session for an agent that asks for a long answer and does not read it.
-func stalled(t *testing.T, idle time.Duration) (srv *Server, s *session.Session, base, agent string, w *wire) {
+func stalled(t *testing.T, idle time.Duration, headers string) (srv *Server, s *session.Session, base, agent string, w *wire) {
 	t.Helper()
 	big := strings.Repeat("x", 256<<10) // much more than the buffers hold
 	env := ownEnv(nil, func(d *desk) {
@@ -251,7 +251,7 @@ func stalled(t *testing.T, idle time.Duration) (srv *Server, s *session.Session,
 	agent = rawInitialize(t, base+"/mcp", "2025-11-25")
 	s = live(t, srv, labSession)
 	body := rpcCall("big", "{}", "")
-	w = dialWire(t, base, "POST /mcp\nConnection: close\nContent-Type: application/json\nAccept: application/json, text/event-stream\nMcp-Session-Id: "+agent+fmt.Sprintf("\nContent-Length: %d", len(body)), body)
+	w = dialWire(t, base, "POST /mcp\nConnection: close\n"+headers+"Content-Type: application/json\nAccept: application/json, text/event-stream\nMcp-Session-Id: "+agent+fmt.Sprintf("\nContent-Length: %d", len(body)), body)
 	for line := ""; !strings.HasPrefix(line, "event: message"); { // the answer is under way
 		var err error
 		if line, err = w.in.ReadString('\n'); err != nil {
@@ -276,13 +276,18 @@ func TestAgentThatStopsReading(t *testing.T) {
 			connectMCP(t, base+"/mcp?session_id="+labSession)
 			s.Close(t.Context(), "test")
 		},
-		"idle": func(*Server, *session.Session, string, string) {},
+		"idle":                  func(*Server, *session.Session, string, string) {},
+		"closed, and upgrading": func(_ *Server, s *session.Session, _, _ string) { s.Close(t.Context(), "test") },
 	} {
+		headers := ""
+		if strings.HasSuffix(how, "upgrading") { // what is said about an upgrade changes nothing
+			headers = "Upgrade: websocket\n"
+		}
 		idle := -time.Second
 		if how == "idle" {
 			idle = 500 * time.Millisecond
 		}
-		srv, s, base, agent, w := stalled(t, idle)
+		srv, s, base, agent, w := stalled(t, idle, headers)
 		wg.Go(func() { end(srv, s, base, agent) })
 		wg.Go(func() {
 			ended(t, how, srv, s)

@@ -235,14 +235,18 @@ func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 	return err
 }
 
+// reachable is an address of this machine at which a listener is reached, and whether it listens on all interfaces.
+func reachable(addr string) (at string, everyone bool) {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port), true
+	}
+	return addr, false
+}
+
 // greet prints where the server listens and lines to paste.
 func greet(w io.Writer, s *Server, addr net.Addr, control string) {
-	base, everyone := addr.String(), false
-	if host, port, err := net.SplitHostPort(base); err == nil {
-		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-			base, everyone = net.JoinHostPort("127.0.0.1", port), true
-		}
-	}
+	base, everyone := reachable(addr.String())
 	name := s.class.Metadata.Name
 	fmt.Fprintf(w, "%s is listening on http://%s (%s mode)\n", name, base, s.opts.Mode)
 	if everyone {
@@ -255,7 +259,11 @@ func greet(w io.Writer, s *Server, addr net.Addr, control string) {
 		try = "env.reset(), env.list_tools()"
 	}
 	if control != "" {
-		fmt.Fprintf(w, "  control    http://%s/sessions\n", control)
+		at, everyone := reachable(control)
+		fmt.Fprintf(w, "  control    http://%s/sessions\n", at)
+		if everyone {
+			fmt.Fprintf(w, "             on all interfaces: whoever reaches it sees and ends all sessions\n")
+		}
 	}
 	fmt.Fprintf(w, `  agents     http://%[2]s/mcp
   about it   http://%[2]s/docs

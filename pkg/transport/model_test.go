@@ -76,7 +76,8 @@ type modelCall struct {
 type modelWaiter struct {
 	peer  *modelPeer
 	until time.Duration
-	front bool // room is being made for it
+	extra bool // the queue was full when it came
+	last  bool // until is the end of its wait
 }
 
 type model struct {
@@ -274,11 +275,25 @@ func (m *model) open(p *modelPeer) {
 			return
 		}
 	}
-	if len(m.waiters) >= m.queueLen {
-		m.makeRoom(p)
-		return
+	w := &modelWaiter{peer: p, until: m.now + modelQueueWait, extra: m.ordinary() >= m.queueLen}
+	if m.queueLen == 0 {
+		w.until, w.last = m.now+5*time.Second, true
 	}
-	m.waiters = append(m.waiters, &modelWaiter{peer: p, until: m.now + modelQueueWait})
+	m.waiters = append(m.waiters, w)
+	if w.extra && !m.makeRoom() {
+		m.leaveQueue(p)
+		m.refuse(p)
+	}
+}
+
+// ordinary counts the waiters within the queue's bound.
+func (m *model) ordinary() (n int) {
+	for _, w := range m.waiters {
+		if !w.extra {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *model) claim(s *modelSession, p *modelPeer) {
@@ -308,19 +323,32 @@ func (m *model) give(s *modelSession, p *modelPeer) {
 }
 
 func (m *model) waitEnds(w *modelWaiter) {
-	m.leaveQueue(w.peer)
-	if w.front {
+	if w.last || !m.makeRoom() {
+		m.leaveQueue(w.peer)
 		m.refuse(w.peer)
 		return
 	}
-	m.makeRoom(w.peer)
+	w.until, w.last = m.now+5*time.Second, true
 }
 
+// leaveQueue takes a peer from the queue, if it is there. Its place is the first extra one's.
 func (m *model) leaveQueue(p *modelPeer) {
-	m.waiters = slices.DeleteFunc(m.waiters, func(w *modelWaiter) bool { return w.peer == p })
+	for i, w := range m.waiters {
+		if w.peer == p {
+			m.waiters = slices.Delete(m.waiters, i, i+1)
+			for _, next := range m.waiters {
+				if next.extra && !w.extra {
+					next.extra = false
+					break
+				}
+			}
+			return
+		}
+	}
 }
 
-func (m *model) makeRoom(p *modelPeer) {
+// makeRoom ends the session that has been silent longest, and long enough. It reports whether there was one.
+func (m *model) makeRoom() bool {
 	var silentest *modelSession
 	longest := 40*time.Second - 1
 	for _, s := range m.sessions {
@@ -328,12 +356,10 @@ func (m *model) makeRoom(p *modelPeer) {
 			silentest, longest = s, d
 		}
 	}
-	if silentest == nil {
-		m.refuse(p)
-		return
+	if silentest != nil {
+		m.end(silentest)
 	}
-	m.waiters = slices.Insert(m.waiters, 0, &modelWaiter{p, m.now + 5*time.Second, true})
-	m.end(silentest)
+	return silentest != nil
 }
 
 // silence is how long all the sockets that own or hold a session have been silent.
@@ -386,9 +412,9 @@ func (m *model) free(s *modelSession) {
 	s.state = modelGone
 	if len(m.waiters) > 0 && !m.stopped {
 		if next := m.take(); next != nil {
-			w := m.waiters[0]
-			m.waiters = m.waiters[1:]
-			m.claim(next, w.peer)
+			first := m.waiters[0].peer
+			m.leaveQueue(first)
+			m.claim(next, first)
 		}
 	}
 	m.buildAhead()

@@ -47,6 +47,7 @@ type route struct {
 	operators                          bool   // served on the control listener only
 	named                              bool   // the path names a session
 	errors                             []string
+	status                             []string // of a success; none: 200
 }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
@@ -72,9 +73,9 @@ func (s *face) routeList() []route {
 		{Method: "get", Path: "/sessions/{session}", Summary: "Look at a session", operators: true, named: true,
 			Description: "Says what a session does and who holds it.", ok: ref("Session"), errors: []string{"404"}},
 		{Method: "delete", Path: "/sessions/{session}", Summary: "End a session", operators: true, named: true,
-			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), errors: []string{"404"}},
+			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), status: []string{"200", "202"}, errors: []string{"404"}},
 		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
-			Description: "Mints a handle that opens the session's tools and nothing else.", ok: ref("Handle"), errors: []string{"404", "409"}},
+			Description: "Mints a handle that opens the session's tools and nothing else.", ok: ref("Handle"), status: []string{"201"}, errors: []string{"404", "409"}},
 	}
 	return slices.DeleteFunc(all, func(r route) bool { return r.simulation && !s.simulation() || r.operators && !s.operators })
 }
@@ -125,7 +126,13 @@ func (s *face) openAPI() object {
 }
 
 func responses(r route) object {
-	out := object{"200": object{"description": "The answer.", "content": jsonContent(r.ok)}}
+	out := object{}
+	if r.status == nil {
+		r.status = []string{"200"}
+	}
+	for _, status := range r.status {
+		out[status] = object{"description": "The answer.", "content": jsonContent(r.ok)}
+	}
 	for _, status := range r.errors {
 		schema := ref("Error")
 		if status == "422" {

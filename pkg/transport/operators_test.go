@@ -8,11 +8,13 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
@@ -217,4 +219,54 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	waitFor(t, "the slot", func() bool { return srv.Sessions().Active() == 0 })
+}
+
+// What is no handshake opens nothing, attaches to nothing and ends nothing.
+func TestAnnounceToWhatIsNoHandshake(t *testing.T) {
+	var built atomic.Int64
+	env := labEnv()
+	env.New = func(context.Context, *gym.Session) (*lab, error) { built.Add(1); return &lab{}, nil }
+	srv, base := start(t, env, Options{})
+	ws := dial(t, base+"/ws?resume=600")
+	ws.ask(stepFrame("say", `{"text":"x"}`))
+	id := srv.Sessions().List()[0].ID
+	ws.CloseNow()
+	waitFor(t, "the loss", func() bool { return srv.Sessions().List()[0].Attachment == session.AttachedLost })
+	const key = "AAAAAAAAAAAAAAAAAAAAAA=="
+	for _, headers := range [][]string{
+		{},
+		{"Upgrade", "websocket"},
+		{"Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "13"},
+		{"Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "8", "Sec-WebSocket-Key", key},
+		{"Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "short"},
+		{"Upgrade", "websocket", "Connection", "close", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", key},
+	} {
+		for _, target := range []string{"/ws?announce=1", "/ws?announce=1&session_id=" + id} {
+			if status, reply := request(t, http.MethodGet, base+target, "", headers...); status < 400 {
+				t.Errorf("%v: %d %s", headers, status, reply)
+			}
+		}
+	}
+	if n := built.Load(); n != 1 {
+		t.Errorf("%d environments were built", n-1)
+	}
+	if l := srv.Sessions().List(); len(l) != 1 || l[0].Attachment != session.AttachedLost {
+		t.Errorf("the session that waits for its owner: %+v", l)
+	}
+}
+
+func TestOpenAPITellsTheStatuses(t *testing.T) {
+	_, _, control := startBoth(t, Options{})
+	var doc struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}
+	get(t, control+"/openapi.json", &doc)
+	for _, want := range []struct{ path, method, status string }{
+		{"/sessions/{session}/agents", "post", "201"}, {"/sessions/{session}", "delete", "202"}, {"/sessions/{session}", "delete", "200"},
+		{"/sessions", "get", "200"},
+	} {
+		if doc.Paths[want.path][want.method].Responses[want.status] == nil {
+			t.Errorf("%s %s has no %s", want.method, want.path, want.status)
+		}
+	}
 }

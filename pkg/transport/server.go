@@ -61,7 +61,7 @@ type Server struct {
 
 	mu      sync.Mutex     // guards closed and address
 	closed  bool           // no more sockets
-	address net.Addr       // of the public listener; nil while Serve does not run
+	address net.Addr       // of the public listener, once Serve has had one
 	sockets sync.WaitGroup // WebSocket handlers, which net/http does not wait for; Add under mu while not closed
 }
 
@@ -193,12 +193,10 @@ func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.operators {
 		r = r.WithContext(context.WithValue(r.Context(), onControl{}, true))
 	}
-	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		slow := newSlowWriter(w)
-		defer slow.finish()
-		defer s.contain(slow, r)
-		w = slow
-	}
+	slow := newSlowWriter(w)
+	defer slow.finish()
+	defer s.contain(slow, r)
+	w = slow
 	if err := s.admit(r); err != nil {
 		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "error", err)
 		writeDetail(w, http.StatusForbidden, err.Error())

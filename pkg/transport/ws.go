@@ -2,10 +2,12 @@ package transport
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -31,7 +33,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	}
 	k := &socket{s: s, base: s.baseURL(r), remote: r.RemoteAddr}
 	build(k)
-	if announced(r) {
+	if announced(r) && isHandshake(r) {
 		if err := k.find(r.Context(), addressed(r)); err != nil {
 			httpError(w, err)
 			return
@@ -49,8 +51,10 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		Subprotocols:       []string{"mcp"},
 	})
 	if err != nil { // Accept has answered
-		if k.session != nil {
-			k.session.Release(context.WithoutCancel(r.Context()), k.hold)
+		if k.session != nil { // the connection was lost just now
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), closeWait)
+			defer cancel()
+			k.session.Linger(ctx, k.hold, resumeOf(r))
 		}
 		return
 	}
@@ -73,6 +77,25 @@ const sessionHeader = "Openenv-Session-Id"
 func announced(r *http.Request) bool {
 	yes, err := strconv.ParseBool(r.URL.Query().Get("announce"))
 	return err == nil && yes
+}
+
+// isHandshake reports whether a request is a WebSocket handshake (RFC 6455, section 4.2.1) that will be accepted, so that
+// nothing is done for one that will not.
+func isHandshake(r *http.Request) bool {
+	has := func(header, token string) bool {
+		for _, v := range strings.Split(strings.Join(r.Header.Values(header), ","), ",") {
+			if strings.EqualFold(strings.TrimSpace(v), token) {
+				return true
+			}
+		}
+		return false
+	}
+	keys := r.Header.Values("Sec-WebSocket-Key")
+	if len(keys) != 1 || r.Method != http.MethodGet || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1 {
+		return false
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(keys[0]))
+	return err == nil && len(key) == 16 && has("Connection", "Upgrade") && has("Upgrade", "websocket") && r.Header.Get("Sec-WebSocket-Version") == "13"
 }
 
 func unknown(err error) bool {
