@@ -78,9 +78,7 @@ const initializedWithin = time.Minute
 // connect gives an agent its transport and the gate that its requests pass.
 func (s *Server) connect(a *session.Agent) (mcp.Transport, gym.Gate) {
 	// What was sent is kept for a client that has lost a stream and asks for the rest of it.
-	events := mcp.NewMemoryEventStore(nil)
-	events.SetMaxBytes(maxEvents)
-	t := &mcp.StreamableServerTransport{SessionID: a.ID, EventStore: events}
+	t := &mcp.StreamableServerTransport{SessionID: a.ID, EventStore: newReplay()}
 	return statefulTransport{t}, func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && method == "tools/call" {
 			return agentResult(a.CallTool(ctx, call))
@@ -88,9 +86,6 @@ func (s *Server) connect(a *session.Agent) (mcp.Transport, gym.Gate) {
 		return a.Handle(ctx, method, req, next)
 	}
 }
-
-// maxEvents bounds what is kept of an agent's streams, in bytes; the last event is kept whatever its size.
-const maxEvents = 1 << 20
 
 // statefulTransport keeps the SDK from offering revisions that this door does not serve.
 type statefulTransport struct{ *mcp.StreamableServerTransport }
