@@ -71,10 +71,26 @@ func (s *Server) postStateless(w http.ResponseWriter, r *http.Request, id strict
 func singleGate(live *session.Session) gym.Gate {
 	return func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && method == "tools/call" {
-			return agentResult(live.CallTool(ctx, call, 0))
+			a, err := live.CallTool(ctx, call, 0)
+			res, failed := agentResult(a, err)
+			if r, ok := res.(*mcp.CallToolResult); ok && a.Err != nil {
+				return completed(r)
+			}
+			return res, failed
 		}
 		return live.Handle(ctx, method, req, next)
 	}
+}
+
+// completed is a result of ours that says that it is complete, as each of this revision must. The SDK sets that where it
+// makes a result, in a field that only its JSON reaches.
+func completed(res *mcp.CallToolResult) (mcp.Result, error) {
+	raw, err := strictjson.Marshal(res)
+	if err != nil {
+		return nil, err
+	}
+	out := &mcp.CallToolResult{}
+	return out, out.UnmarshalJSON(append(raw[:len(raw)-1:len(raw)-1], `,"resultType":"complete"}`...))
 }
 
 // serveSingle serves a POST that stands alone. A stream ends soon after over; a call has ended then, and been answered.

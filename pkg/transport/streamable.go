@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -106,6 +107,9 @@ func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 			return nil, err
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: a.Err.Message, Data: data}
+	}
+	if own, ok := errors.AsType[*jsonrpc.Error](a.Err); ok && own.Code != 0 {
+		return nil, own // an author who answers with an error of the protocol means it
 	}
 	res := tools.FailureResult(a.Err.Message)
 	res.Meta = mcp.Meta{"openenv/error_type": string(a.Err.Type)}

@@ -153,12 +153,12 @@ func (k *socket) sessionID() (string, error) {
 	return sessionID(0, data)
 }
 
-// agent connects the SDK's client to a session.
+// agent connects the SDK's client to a session, as one that initialises.
 func (s *served) agent(id string) (*mcp.ClientSession, error) {
 	ctx, cancel := bounded()
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "gymtest", Version: "1"}, nil)
 	return client.Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: base + "/mcp?session_id=" + id, HTTPClient: s.web, DisableStandaloneSSE: true,
-	}, nil)
+	}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 }
