@@ -394,9 +394,9 @@ func testResumeAnnouncements(t *testing.T, p *peer, cutter *kit.Cutter) {
 	// One that arrives before the cut tells the client where to go on.
 	p.text(t, "grow", map[string]any{"name": "sprout"})
 	eventually(t, p.saw(func() bool { return p.changes == 1 }))
+	p.text(t, "grow", map[string]any{"name": "branch", "ms": 200})
 	if cutter.Cut() == 0 {
 		t.Error("there was nothing to cut")
 	}
-	p.text(t, "grow", map[string]any{"name": "branch"})
 	eventually(t, p.saw(func() bool { return p.changes == 2 }))
 }

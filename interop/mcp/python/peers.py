@@ -96,7 +96,6 @@ class Peer:
 if MCP_2:
     from fastmcp.client.elicitation import ElicitResult as FastElicitResult
     from mcp import Client
-    from mcp.client.streamable_http import streamable_http_client  # noqa: F401
     from mcp.shared.exceptions import MCPError as Protocol
     from mcp_types import CreateMessageResult, ElicitResult, TextContent
 
@@ -145,9 +144,6 @@ if MCP_2:
         async def resource(self, uri):
             with self.refusals():
                 return (await self.client.read_resource(uri)).contents[0].text
-
-    class Legacy(SDK):
-        mode = "legacy"  # begins with initialize
 
 else:
     from fastmcp.client.elicitation import ElicitResult as FastElicitResult
@@ -294,4 +290,4 @@ class Fast(Peer):
             return (await self.client.read_resource(uri))[0].text
 
 
-PEERS = [SDK, Legacy, Fast] if MCP_2 else [SDK, Fast]
+PEERS = [SDK, Fast]

@@ -6,7 +6,7 @@ import json
 import anyio
 import pytest
 
-from peers import MCP_2, Refused
+from peers import MCP_2, SDK, Refused
 from server import CUTTER, INVALID_PARAMS, TOOLS, cut, eventually, http, sessions
 
 pytestmark = pytest.mark.anyio
@@ -249,11 +249,20 @@ async def test_what_was_announced_while_the_stream_was_cut_arrives(connect, door
         # One that arrives before the cut tells the client where to go on.
         await peer.text("grow", name="sprout")
         await eventually(lambda: peer.changes == 1)
-        assert await cut() > 0
-        await peer.text("grow", name="branch")  # the client waits for a second before it reconnects
+        await peer.text("grow", name="branch", ms=200)
+        assert await cut() > 0  # the client waits for a second before it reconnects
         await eventually(lambda: peer.changes == 2, within_s=10)
 
 
 if MCP_2:
+
+    async def test_a_client_that_begins_with_initialize(door):
+        async with door.address() as url:
+            peer = SDK(url)
+            peer.mode = "legacy"
+            async with peer.open():
+                assert peer.protocol == "2025-11-25"
+                assert await peer.text("count") == "1"
+
     # A warning of what version 2 plans to drop is none of the server's.
     pytestmark = [pytestmark, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]

@@ -88,13 +88,21 @@ func newLab(context.Context, *gym.Session) (*lab, error) {
 		l.counted++
 		return text(l.counted), nil
 	})
-	add(s, "grow", "Add a tool.", func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+	add(s, "grow", "Add a tool, after a while.", func(_ context.Context, _ *mcp.CallToolRequest, in struct {
 		Name string `json:"name"`
+		wait
 	}) (*mcp.CallToolResult, error) {
-		add(s, in.Name, "A tool that was added.", func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, error) {
-			return text("I am " + in.Name), nil
-		})
-		return text("added"), nil
+		grow := func() {
+			add(s, in.Name, "A tool that was added.", func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, error) {
+				return text("I am " + in.Name), nil
+			})
+		}
+		if in.MS == 0 {
+			grow()
+			return text("added"), nil
+		}
+		time.AfterFunc(time.Duration(in.MS)*time.Millisecond, grow)
+		return text("planted"), nil
 	})
 	s.AddPrompt(&mcp.Prompt{Name: "greet", Description: "Greet somebody.", Arguments: []*mcp.PromptArgument{{Name: "name", Required: true}}},
 		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -123,7 +131,7 @@ func text(v any) *mcp.CallToolResult {
 }
 
 type wait struct {
-	MS int `json:"ms"`
+	MS int `json:"ms,omitempty"`
 }
 
 // slow reports that it has begun, so that a client can cancel a call that runs.

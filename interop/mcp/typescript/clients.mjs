@@ -286,8 +286,8 @@ for (const door of Object.keys(doors)) {
       // One that arrives before the cut tells the client where to go on.
       await peer.text("grow", { name: "sprout" });
       await eventually(() => peer.changes === 1);
-      assert.ok((await cut()) > 0);
-      await peer.text("grow", { name: "branch" }); // the client waits for a second before it reconnects
+      await peer.text("grow", { name: "branch", ms: 200 });
+      assert.ok((await cut()) > 0); // the client waits for a second before it reconnects
       await eventually(() => peer.changes === 2, 10_000);
     }, CUTTER));
   });
