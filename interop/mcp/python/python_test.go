@@ -19,9 +19,10 @@ func TestPythonSDK(t *testing.T) {
 		name, requirements string
 		files              []string
 	}{
-		// Version 1 is what the stock OpenEnv clients need, and they are in that environment too.
-		{"mcp 1", "../../python/requirements.txt", []string{"test_clients.py", "test_trainer.py", "test_openenv_trainer.py"}},
 		{"mcp 2", "requirements.txt", []string{"test_clients.py", "test_trainer.py"}},
+		// The stock OpenEnv clients need version 1, and are there too. It comes last, since another package makes the same
+		// virtual environment meanwhile.
+		{"mcp 1", "../../python/requirements.txt", []string{"test_clients.py", "test_trainer.py", "test_openenv_trainer.py"}},
 	} {
 		t.Run(sdk.name, func(t *testing.T) {
 			kit.Pytest(t, pytestTimeout, kit.Venv(t, sdk.requirements), []string{
