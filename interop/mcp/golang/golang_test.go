@@ -304,7 +304,8 @@ func testLog(t *testing.T, p *peer) {
 }
 
 func testNewTool(t *testing.T, p, other *peer) {
-	equal(t, "added", p.text(t, "grow", map[string]any{"name": "sprout"}))
+	// It grows after a while: what is announced before the client listens is lost.
+	equal(t, "planted", p.text(t, "grow", map[string]any{"name": "sprout", "ms": 300}))
 	eventually(t, p.saw(func() bool { return p.changes > 0 }))
 	equal(t, slices.Sorted(slices.Values(append(slices.Clone(toolNames), "sprout"))), p.toolNames(t))
 	equal(t, "I am sprout", p.text(t, "sprout", nil))
