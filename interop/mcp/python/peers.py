@@ -100,7 +100,7 @@ if MCP_2:
     from mcp_types import CreateMessageResult, ElicitResult, TextContent
 
     class SDK(Peer):
-        mode = "auto"  # asks for the newest revision first, and falls back on initialize
+        mode = "legacy"  # begins with initialize; "auto" asks for the newest revision first, which has no sessions
 
         @contextlib.asynccontextmanager
         async def open(self):
@@ -251,6 +251,7 @@ class Fast(Peer):
 
         async with fastmcp.Client(
             self.url,
+            **({"mode": "legacy"} if MCP_2 else {}),
             timeout=TIMEOUT_S,
             elicitation_handler=ask,
             sampling_handler=sample,

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from peers import MCP_2, SDK, Refused
-from server import CUTTER, INVALID_PARAMS, TOOLS, cut, eventually, http, sessions
+from server import CUTTER, INVALID_PARAMS, TOOLS, Handle, cut, eventually, http, sessions
 
 pytestmark = pytest.mark.anyio
 MANY = 16
@@ -144,8 +144,6 @@ async def sessions_are(wanted):
 
 
 async def test_a_handles_session_outlives_its_client(peer_class):
-    from server import Handle
-
     door = Handle()
     async with door.address() as url:
         async with peer_class(url).open() as peer:
@@ -257,13 +255,15 @@ async def test_what_was_announced_while_the_stream_was_cut_arrives(connect, door
 
 if MCP_2:
 
-    async def test_a_client_that_begins_with_initialize(door):
+    async def test_a_client_that_asks_for_the_newest_revision(door):
         async with door.address() as url:
             peer = SDK(url)
-            peer.mode = "legacy"
+            peer.mode = "auto"
             async with peer.open():
-                assert peer.protocol == "2025-11-25"
-                assert await peer.text("count") == "1"
+                # Where no session is addressed it is sent to initialize.
+                assert peer.protocol == ("2026-07-28" if isinstance(door, Handle) else "2025-11-25")
+                assert [await peer.text("count") for _ in range(3)] == ["1", "2", "3"]
+                assert "count" in await peer.tools()
 
     # A warning of what version 2 plans to drop is none of the server's.
     pytestmark = [pytestmark, pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
