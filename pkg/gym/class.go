@@ -49,7 +49,8 @@ type Class struct {
 	// Tools are listed where no session is at hand. A value that brings a server of its own may have others.
 	Tools []*mcp.Tool
 
-	shared  *host // the SDK server of all sessions; nil where each value brings its own
+	mounts  *mounts // other MCP servers whose tools shared has
+	shared  *host   // the SDK server of all sessions; nil where each value brings its own
 	actions *toolActions
 	hooks   hooks
 	servers sync.Map // weak.Pointer[mcp.Server] → true: those of values that brought their own, until they are collected
@@ -72,7 +73,8 @@ type hooks struct {
 }
 
 // Compile checks the environment for mode and makes its class. Faults in it are returned together, worded for its
-// author. ctx bounds what is built at once: for an environment with a Server, one value to list its tools from.
+// author. ctx bounds what is built at once: for an environment with a Server, one value to list its tools from; for one
+// with Mounts, a connection to each.
 func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, error) {
 	if err := e.check(); err != nil {
 		return nil, fmt.Errorf("the environment %s: %w", cmp.Or(e.Name, "without a name"), err)
@@ -115,11 +117,15 @@ func (e Environment[E]) check() error {
 	if e.Tools != nil && e.Server != nil {
 		errs = append(errs, errors.New("it has both Tools and a Server; add the tools to the server, or drop one"))
 	}
-	if e.After != nil && e.Tools == nil && e.Server == nil {
+	if len(e.Mounts) > 0 && e.Server != nil {
+		errs = append(errs, errors.New("it has both Mounts and a Server; serve the tools of the Server as Tools, or mount it too"))
+	}
+	errs = append(errs, checkMounts(e.Mounts))
+	if e.After != nil && e.Tools == nil && e.Server == nil && len(e.Mounts) == 0 {
 		errs = append(errs, errors.New("it has an After, which follows tool calls, and no tools; Act returns its own score"))
 	}
-	if e.Tools == nil && e.Server == nil && e.Act.build == nil {
-		errs = append(errs, errors.New("it has nothing to call: set Tools, Server or Act"))
+	if e.Tools == nil && e.Server == nil && e.Act.build == nil && len(e.Mounts) == 0 {
+		errs = append(errs, errors.New("it has nothing to call: set Tools, Mounts, Server or Act"))
 	}
 	return errors.Join(errs...)
 }
@@ -196,10 +202,15 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	if err != nil {
 		return err
 	}
-	if c.shared, err = newHost(ctx, server, e.Tools.Traits(c.Mode)); err != nil {
+	traits := e.Tools.Traits(c.Mode)
+	if c.mounts, err = openMounts(ctx, e.Mounts, c.Mode, server, traits); err != nil {
 		return err
 	}
-	c.release = c.shared.close
+	c.release = c.mounts.close
+	if c.shared, err = newHost(ctx, server, traits); err != nil {
+		return err
+	}
+	c.release = func() { c.shared.close(); c.mounts.close() }
 	c.Tools, err = c.shared.list(ctx)
 	return err
 }
@@ -304,6 +315,10 @@ func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
 			i.Close()
 			return nil, err
 		}
+	}
+	if i.links, err = c.mounts.open(ctx, s.log); err != nil {
+		i.Close()
+		return nil, err
 	}
 	return i, nil
 }

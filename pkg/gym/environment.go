@@ -24,13 +24,16 @@ type Environment[E any] struct {
 	// sessions are not held up. ctx ends when the caller gives up.
 	New func(ctx context.Context, s *Session) (E, error)
 
-	// Tools are the environment's tools. An environment has Tools, a Server, an Act, or Act beside one of the others.
+	// Tools are the environment's tools. An environment has Tools, Mounts, a Server or an Act; Act goes beside any of them.
 	Tools *tools.Set[E]
 
 	// Server returns the value's own MCP server, built with the SDK, as another way to have tools. It is asked once per
 	// value, and once more at start-up, for a value that is only asked for its tools and closed. Arguments are held to the published
 	// schemas before a tool runs.
 	Server func(E) *mcp.Server
+
+	// Mounts add the tools of other MCP servers to Tools, or are all the tools there are. They do not go with a Server.
+	Mounts []Mount
 
 	// Exclusive says that two values cannot live side by side: they share a device, a port, a directory. The server then
 	// has one session at most, and asking it for more is a start-up error.

@@ -26,6 +26,7 @@ type Instance struct {
 	env     any
 	host    *host
 	ownHost bool
+	links   []*link // to the mounted servers that are this session's own; empty: none
 	seed    func() uint64
 	scoring *semaphore.Weighted // held while After runs: concurrent tools share their turn
 
@@ -75,6 +76,9 @@ func (i *Instance) Close() error {
 	}
 	if i.ownHost {
 		i.host.close()
+	}
+	if err := closeLinks(i.links); err != nil {
+		i.session.log.Warn("closing a mounted server failed", "event", "mount_close", "error", err)
 	}
 	_, err := guard(i.session.log, "Close", func() (struct{}, error) { return struct{}{}, i.class.hooks.close(i.env) })
 	return err
@@ -163,6 +167,9 @@ func shortened(name string) string {
 
 func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAnswer {
 	a := ToolAnswer{Tool: shortened(req.Params.Name)}
+	if len(i.links) > 0 {
+		ctx = context.WithValue(ctx, linksKey{}, i.links)
+	}
 	if a.Result, a.Err = i.host.call(tools.WithEnvironment(ctx, i.env), req, i.session.log); a.Err != nil {
 		if m, ok := i.class.ElsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
 			i.session.log.Info("tool exists in the other mode only", "event", "tool_other_mode", "tool", a.Tool, "mode", m)

@@ -40,10 +40,8 @@ func (s *Set[E]) Register(srv *mcp.Server, mode Mode) error {
 		name := t.spec.Name
 		faults := slices.Clip(t.errs)
 		switch {
-		case !validName.MatchString(name):
-			faults = append(faults, errors.New("a name is 1 to 128 of the characters A-Z a-z 0-9 _ - and the dot"))
-		case slices.Contains(ReservedNames, name):
-			faults = append(faults, fmt.Errorf("the names %v are reserved", ReservedNames))
+		case CheckName(name) != nil:
+			faults = append(faults, CheckName(name))
 		case seen[name]:
 			faults = append(faults, errors.New("the name is taken by another tool of the set"))
 		}
@@ -160,6 +158,17 @@ func unwrapped(res *mcp.CallToolResult) (json.RawMessage, error) {
 		return w.Result, nil
 	}
 	return raw, nil
+}
+
+// CheckName reports a name that no tool of an environment may have.
+func CheckName(name string) error {
+	switch {
+	case !validName.MatchString(name):
+		return errors.New("a name is 1 to 128 of the characters A-Z a-z 0-9 _ - and the dot")
+	case slices.Contains(ReservedNames, name):
+		return fmt.Errorf("the names %v are reserved", ReservedNames)
+	}
+	return nil
 }
 
 // CheckNames reports tools whose names are reserved, for servers that a Set did not fill.

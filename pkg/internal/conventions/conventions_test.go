@@ -24,6 +24,7 @@ var layers = []string{
 	"pkg/gym",
 	"pkg/session",
 	"pkg/transport",
+	"pkg/mount",
 	"pkg/gym/gymtest",
 	"examples",
 }
@@ -74,7 +75,7 @@ func TestImportsPointDown(t *testing.T) {
 				t.Errorf("%s imports %s, which does not stand below it", p.ImportPath, imp)
 			}
 			if imp == "net/http" && at < layerOf("pkg/transport") && at >= 0 {
-				t.Errorf("%s imports net/http; only transport knows HTTP", p.ImportPath)
+				t.Errorf("%s imports net/http; only transport and mount know HTTP", p.ImportPath)
 			}
 		}
 	}
@@ -144,7 +145,8 @@ func program(declarations string) string {
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
 		"json": "encoding/json", "sync": "sync", "time": "time", "testing": "testing", "gymtest": module + "pkg/gym/gymtest",
-		"mcp": "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
+		"mount": module + "pkg/mount",
+		"mcp":   "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
 		if strings.Contains(declarations, name+".") {
 			fmt.Fprintf(&b, "import %q\n", path)

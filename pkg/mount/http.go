@@ -1,0 +1,107 @@
+package mount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+)
+
+// endLimit bounds the request that ends a session at the server.
+const endLimit = 2 * time.Second
+
+// HTTP is an MCP server that is reached by Streamable HTTP. It must speak 2025-11-25 or older.
+type HTTP struct {
+	URL    string
+	Header http.Header // sent with each request, such as Authorization
+	// RoundTripper makes the requests. nil: one for each connection, with the settings of http.DefaultTransport.
+	RoundTripper http.RoundTripper
+}
+
+// URL is the [HTTP] server at an address.
+func URL(address string) HTTP { return HTTP{URL: address} }
+
+// Connect begins a session with the server. See [gym.Connector].
+func (c HTTP) Connect(ctx context.Context, log *slog.Logger) (gym.Upstream, error) {
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no URL of a server; want one such as http://127.0.0.1:9000/mcp", c.URL)
+	}
+	rt := &roundTripper{next: c.RoundTripper, header: c.Header}
+	idle := func() {}
+	if rt.next == nil {
+		own := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+		if t, ok := http.DefaultTransport.(*http.Transport); ok {
+			own = t.Clone()
+		}
+		rt.next, idle = own, own.CloseIdleConnections
+	}
+	sdk := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: &http.Client{Transport: rt}, DisableStandaloneSSE: true}
+	// The SDK keeps the values of the context for as long as the connection lives.
+	conn, err := sdk.Connect(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	up, err := greet(ctx, newPeer(&web{conn, idle}, unsent, log), func() {}, rt.agreed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.URL, err)
+	}
+	return up, nil
+}
+
+// unsent reports whether a failed request cannot have run: there was nobody to take it, or the server no longer knew the
+// session.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, mcp.ErrSessionMissing) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// web is the SDK's connection, which leaves idle connections to its client.
+type web struct {
+	mcp.Connection
+	idle func()
+}
+
+func (w *web) Close() error {
+	err := w.Connection.Close()
+	w.idle()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("ending the session: %w", err)
+	}
+	return nil
+}
+
+// A roundTripper adds to each request what the mount says, and the version that was agreed on: the SDK's transport does
+// so only under the SDK's client.
+type roundTripper struct {
+	next    http.RoundTripper
+	header  http.Header
+	version atomic.Pointer[string]
+}
+
+func (t *roundTripper) agreed(version string) { t.version.Store(&version) }
+
+func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, values := range t.header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if v := t.version.Load(); v != nil {
+		r.Header.Set("Mcp-Protocol-Version", *v)
+	}
+	if r.Method != http.MethodDelete {
+		return t.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), endLimit)
+	defer cancel() // the body of the answer is not read
+	return t.next.RoundTrip(r.WithContext(ctx))
+}

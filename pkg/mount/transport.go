@@ -1,0 +1,34 @@
+package mount
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/gym"
+)
+
+// Transport connects over transports of the SDK, which make returns, one for each connection: for a server in memory, or
+// a wire of your own. ctx bounds make and the transport's Connect.
+func Transport(make func(ctx context.Context) (mcp.Transport, error)) gym.Connector { return custom(make) }
+
+type custom func(ctx context.Context) (mcp.Transport, error)
+
+// Connect opens a connection over a transport. See [gym.Connector].
+func (c custom) Connect(ctx context.Context, log *slog.Logger) (gym.Upstream, error) {
+	t, err := c(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, errors.New("the function of mount.Transport returned nil")
+	}
+	conn, err := t.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	never := func(error) bool { return false } // it is not known what its errors mean
+	return greet(ctx, newPeer(conn, never, log), func() {}, nil)
+}
