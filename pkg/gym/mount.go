@@ -65,6 +65,21 @@ type Upstream interface {
 // ErrNotSent says that a call has not reached the mounted server, so that it may be made again.
 var ErrNotSent = errors.New("the call was not sent")
 
+type logKey struct{}
+
+// WithLog returns the context to compile an environment with, so that what belongs to no session, such as a shared
+// [Mount], logs to log. Without it such things do not log.
+func WithLog(ctx context.Context, log *slog.Logger) context.Context {
+	return context.WithValue(ctx, logKey{}, log)
+}
+
+func logOf(ctx context.Context) *slog.Logger {
+	if log, ok := ctx.Value(logKey{}).(*slog.Logger); ok {
+		return log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
 func (m Mount) in(mode tools.Mode) bool { return m.Mode == "" || m.Mode == mode }
 
 // prefixed is the environment's name for one of the server's tools.

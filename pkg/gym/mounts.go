@@ -36,8 +36,7 @@ func openMounts(ctx context.Context, all []Mount, mode tools.Mode, server *mcp.S
 	ms.shared = make([]*link, len(ms.all))
 	lists := make([][]*mcp.Tool, len(ms.all))
 	err := ms.each(func(i int, m Mount) (err error) {
-		// A class has no log of its own, so what a shared server says goes where the program's log goes.
-		l := newLink(m, slog.Default())
+		l := newLink(m, logOf(ctx))
 		if lists[i], err = l.list(ctx); err == nil && m.Shared {
 			ms.shared[i] = l
 			return nil

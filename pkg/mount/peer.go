@@ -51,7 +51,7 @@ type peer struct {
 // A pending call awaits its answer.
 type pending struct {
 	id       jsonrpc.ID
-	answer   chan *jsonrpc.Response                // has room for the one answer
+	answer   chan *jsonrpc.Response               // has room for the one answer
 	progress chan *mcp.ProgressNotificationParams // nil: not asked for
 }
 

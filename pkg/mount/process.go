@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -155,9 +154,18 @@ func (p *process) Close() error {
 }
 
 // kill ends the process at once, for one that has not begun to serve. Close must follow.
-func (p *process) kill() { signalGroup(p.cmd, true) }
+func (p *process) kill() {
+	if !p.gone(0) { // its number may be another's by now
+		signalGroup(p.cmd, true)
+	}
+}
 
 func (p *process) gone(limit time.Duration) bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+	}
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
@@ -167,5 +175,3 @@ func (p *process) gone(limit time.Duration) bool {
 		return false
 	}
 }
-
-var _ io.Closer = (*process)(nil)

@@ -10,9 +10,11 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/gym"
 )
 
-// Transport connects over transports of the SDK, which make returns, one for each connection: for a server in memory, or
-// a wire of your own. ctx bounds make and the transport's Connect.
-func Transport(make func(ctx context.Context) (mcp.Transport, error)) gym.Connector { return custom(make) }
+// Transport connects over transports of the SDK, which open returns, one for each connection: for a server in memory, or
+// a wire of your own. ctx bounds open and the transport's Connect.
+func Transport(open func(ctx context.Context) (mcp.Transport, error)) gym.Connector {
+	return custom(open)
+}
 
 type custom func(ctx context.Context) (mcp.Transport, error)
 

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
@@ -55,7 +56,7 @@ func (p *peer) initialize(ctx context.Context) (version string, err error) {
 	var r struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
+	if err := strictjson.Unmarshal(raw, &r); err != nil {
 		return "", fmt.Errorf("its answer to initialize: %w", err)
 	}
 	if !slices.Contains(versions, r.ProtocolVersion) {
@@ -79,10 +80,10 @@ func (u upstream) ListTools(ctx context.Context) ([]*mcp.Tool, error) {
 			return nil, err
 		}
 		var page struct {
-			Tools      []json.RawMessage `json:"tools"`
-			NextCursor string            `json:"nextCursor"`
+			Tools      []strictjson.Raw `json:"tools"`
+			NextCursor string           `json:"nextCursor"`
 		}
-		if err := json.Unmarshal(raw, &page); err != nil {
+		if err := strictjson.Unmarshal(raw, &page); err != nil {
 			return nil, err
 		}
 		for _, one := range page.Tools {
@@ -105,10 +106,10 @@ func readTool(raw []byte) (*mcp.Tool, error) {
 		return nil, fmt.Errorf("a tool that cannot be read: %w", err)
 	}
 	var schemas struct {
-		In  json.RawMessage `json:"inputSchema"`
-		Out json.RawMessage `json:"outputSchema"`
+		In  strictjson.Raw `json:"inputSchema"`
+		Out strictjson.Raw `json:"outputSchema"`
 	}
-	if err := json.Unmarshal(raw, &schemas); err != nil {
+	if err := strictjson.Unmarshal(raw, &schemas); err != nil {
 		return nil, err
 	}
 	t.InputSchema, t.OutputSchema = nil, nil
@@ -127,7 +128,7 @@ func (u upstream) CallTool(ctx context.Context, tool string, args []byte, progre
 		args = []byte("{}")
 	}
 	raw, err := u.call(ctx, "tools/call", func(token string) any {
-		params := map[string]any{"name": tool, "arguments": json.RawMessage(args)}
+		params := map[string]any{"name": tool, "arguments": strictjson.Raw(args)}
 		if progress != nil {
 			params["_meta"] = map[string]string{"progressToken": token}
 		}
@@ -150,10 +151,10 @@ func readResult(raw []byte) (*mcp.CallToolResult, error) {
 		return nil, err
 	}
 	var exact struct {
-		Meta       map[string]json.RawMessage `json:"_meta"`
-		Structured json.RawMessage            `json:"structuredContent"`
+		Meta       map[string]strictjson.Raw `json:"_meta"`
+		Structured json.RawMessage           `json:"structuredContent"`
 	}
-	if err := json.Unmarshal(raw, &exact); err != nil {
+	if err := strictjson.Unmarshal(raw, &exact); err != nil {
 		return nil, err
 	}
 	for key, value := range exact.Meta {

@@ -89,7 +89,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	if o.Advertise != "" {
 		o.Sessions.NewID = advertised(o.Advertise, o.Sessions.NewID)
 	}
-	class, err := env.Compile(ctx, o.Mode)
+	class, err := env.Compile(gym.WithLog(ctx, o.Logger), o.Mode)
 	if err != nil {
 		return nil, err
 	}
