@@ -24,20 +24,10 @@ type lines struct {
 
 	writing sync.Mutex
 	out     io.Writer
-
-	mu  sync.Mutex
-	end error // why nothing more can be read, where it is known better than by the reader
 }
 
 func newLines(r io.Reader, w io.Writer, log *slog.Logger) *lines {
 	return &lines{in: bufio.NewReaderSize(r, 64<<10), out: w, noise: newDiary(log, "mount_stdout")}
-}
-
-// ended says what the next failure of a read means.
-func (l *lines) ended(why error) {
-	l.mu.Lock()
-	l.end = why
-	l.mu.Unlock()
 }
 
 // Read returns the next message. Lines that cannot be meant as one are passed over, since many servers greet; one that
@@ -56,18 +46,9 @@ func (l *lines) Read(context.Context) (jsonrpc.Message, error) {
 			l.noise.note(line)
 		}
 		if err != nil {
-			return nil, l.why(err)
+			return nil, err
 		}
 	}
-}
-
-func (l *lines) why(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.end != nil {
-		return l.end
-	}
-	return err
 }
 
 // line reads up to the end of a line, and fails where that is too far.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 )
@@ -59,7 +62,8 @@ type process struct {
 	grace         time.Duration
 	log           *slog.Logger
 	stdin, stdout *os.File
-	exited        chan struct{} // closed when it has been waited for
+	exited        chan struct{} // closed when it has been waited for; how stands then
+	how           string
 	stderrRead    chan struct{} // closed when its standard error has ended
 
 	closing sync.Once
@@ -118,15 +122,24 @@ func (c Process) start(log *slog.Logger) (_ *process, err error) {
 func (p *process) reap(stderr *os.File) {
 	err := p.cmd.Wait()
 	signalGroup(p.cmd, true)
-	how := "exit status 0"
-	if err != nil {
-		how = err.Error()
+	if p.how = "exit status 0"; err != nil {
+		p.how = err.Error()
 	}
-	p.lines.ended(errors.New("its process has ended: " + how))
 	limit := time.Now().Add(drainLimit)
 	_ = p.stdout.SetReadDeadline(limit)
 	_ = stderr.SetReadDeadline(limit)
 	close(p.exited)
+}
+
+// Read returns the next message. The end of the process is told by how it ended.
+func (p *process) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := p.lines.Read(ctx)
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded) {
+		if err = errors.New("it closed its standard output"); p.gone(drainLimit) {
+			err = errors.New("its process has ended: " + p.how)
+		}
+	}
+	return m, err
 }
 
 // Close ends the process: its input is closed, then it is asked, then it is killed. It returns when it has gone.

@@ -146,25 +146,38 @@ func (u upstream) CallTool(ctx context.Context, tool string, args []byte, progre
 
 // readResult keeps structured content and metadata as they came: decoded, their numbers would be floats.
 func readResult(raw []byte) (*mcp.CallToolResult, error) {
+	var members map[string]strictjson.Raw
+	if err := strictjson.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	structured, hasOne := members["structuredContent"]
+	var meta map[string]strictjson.Raw
+	if m, ok := members["_meta"]; ok {
+		if err := strictjson.Unmarshal(m, &meta); err != nil {
+			return nil, err
+		}
+	}
+	delete(members, "structuredContent")
+	delete(members, "_meta")
+	rest, err := strictjson.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
 	var res mcp.CallToolResult
-	if err := json.Unmarshal(raw, &res); err != nil {
+	if err := json.Unmarshal(rest, &res); err != nil {
 		return nil, err
 	}
-	var exact struct {
-		Meta       map[string]strictjson.Raw `json:"_meta"`
-		Structured json.RawMessage           `json:"structuredContent"`
-	}
-	if err := strictjson.Unmarshal(raw, &exact); err != nil {
-		return nil, err
-	}
-	for key, value := range exact.Meta {
-		res.Meta[key] = value
-	}
-	if res.StructuredContent != nil {
-		res.StructuredContent = exact.Structured
-	}
-	if res.InputRequests != nil {
+	if res.NeedsInput() {
 		return nil, errors.New("it asks for input, which mounted servers cannot have")
+	}
+	if hasOne && string(structured) != "null" {
+		res.StructuredContent = structured
+	}
+	for key, value := range meta {
+		if res.Meta == nil {
+			res.Meta = mcp.Meta{}
+		}
+		res.Meta[key] = value
 	}
 	return &res, nil
 }
