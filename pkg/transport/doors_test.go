@@ -417,7 +417,11 @@ func connectMCP(t *testing.T, url string) *mcp.ClientSession {
 // connectAs connects the Go SDK's client with a version of MCP.
 func connectAs(t *testing.T, url, version string) *mcp.ClientSession {
 	t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, nil)
+	return connectClient(t, mcp.NewClient(&mcp.Implementation{Name: "suite", Version: "1"}, nil), url, version)
+}
+
+func connectClient(t *testing.T, client *mcp.Client, url, version string) *mcp.ClientSession {
+	t.Helper()
 	web := &http.Client{Transport: &http.Transport{}}
 	cs, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: web}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {

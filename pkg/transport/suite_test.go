@@ -137,7 +137,12 @@ func TestEveryDoor(t *testing.T) {
 
 func runSuiteCase(t *testing.T, d door, c suiteCase) {
 	srv, base := startLab(t, c.want.Type == "timeout")
-	call := d.open(t, srv, base)
+	checkSuiteCase(t, srv, d, c, d.open(t, srv, base))
+}
+
+// checkSuiteCase makes the case's call and looks at the outcome and at what has been counted.
+func checkSuiteCase(t *testing.T, srv *Server, d door, c suiteCase, call caller) {
+	t.Helper()
 	got := call(c.tool, c.args)
 	want := c.want
 	switch d.dialect {
