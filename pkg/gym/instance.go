@@ -349,6 +349,10 @@ func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error
 	i.mu.Lock()
 	i.episode = Episode{ID: p.EpisodeID}
 	i.mu.Unlock()
+	if err := renewLinks(ctx, i.links); err != nil {
+		i.logFailure("reset", err)
+		return Observation{}, err
+	}
 	if i.class.hooks.reset == nil {
 		return Observation{Observed: Observed{Fields: strictjson.Raw(`{"metadata":{}}`)}}, nil
 	}

@@ -31,6 +31,7 @@ type link struct {
 	dial     *dial      // the attempt that runs, or nil: at most one does
 	failures int        // attempts that have failed since the last success
 	next     time.Time  // no attempt before it
+	used     bool       // up has been called
 	closed   bool       // no attempt starts any more
 }
 
@@ -99,6 +100,7 @@ func (l *link) call(ctx context.Context, tool string, req *mcp.CallToolRequest) 
 		up, err := l.upstream(ctx)
 		var res *mcp.CallToolResult
 		if err == nil {
+			l.mark()
 			res, err = up.CallTool(ctx, tool, req.Params.Arguments, forward(ctx, req))
 		}
 		switch {
@@ -111,6 +113,12 @@ func (l *link) call(ctx context.Context, tool string, req *mcp.CallToolRequest) 
 		}
 		return nil, l.explain(req.Params.Name, up, err)
 	}
+}
+
+func (l *link) mark() {
+	l.mu.Lock()
+	l.used = true
+	l.mu.Unlock()
 }
 
 // forward is what hands progress on to the caller; nil where it has not asked.
@@ -167,6 +175,10 @@ func (l *link) upstream(ctx context.Context) (Upstream, error) {
 	}
 	d := l.dial
 	l.mu.Unlock()
+	return d.wait(ctx)
+}
+
+func (d *dial) wait(ctx context.Context) (Upstream, error) {
 	select {
 	case <-d.done:
 		return d.up, d.err
@@ -175,11 +187,28 @@ func (l *link) upstream(ctx context.Context) (Upstream, error) {
 	}
 }
 
+// renew makes a session's own connection again for a new episode, where it was lost or must not outlive the last one.
+func (l *link) renew(ctx context.Context) error {
+	l.mu.Lock()
+	if l.closed || l.dial == nil && !isLost(l.up) && !(l.mount.PerEpisode && l.used) {
+		l.mu.Unlock()
+		return nil
+	}
+	if l.dial == nil {
+		l.dial = &dial{done: make(chan struct{})}
+		go l.redial(l.dial, l.up)
+	}
+	d := l.dial
+	l.mu.Unlock()
+	_, err := d.wait(ctx)
+	return err
+}
+
 // redial runs one attempt. Nobody waits for more than its done.
 func (l *link) redial(d *dial, old Upstream) {
 	defer close(d.done)
 	if old != nil {
-		_ = old.Close() // it was lost, and what it left behind goes before the new one comes
+		_ = old.Close() // what it left behind goes before the new one comes
 	}
 	d.up, d.err = l.connect(l.life)
 	l.mu.Lock()
@@ -193,8 +222,8 @@ func (l *link) redial(d *dial, old Upstream) {
 		return
 	}
 	l.failures, l.next = 0, time.Time{}
-	l.up = d.up // close, which waits for this attempt, closes it
-	l.log.Info("mounted server reached again", "event", "mount_reconnected")
+	l.up, l.used = d.up, false // close, which waits for this attempt, closes it
+	l.log.Info("mounted server connected again", "event", "mount_reconnected")
 }
 
 // explain words an error for the caller. up is the connection that the call ran on, or nil.
@@ -213,7 +242,7 @@ func (l *link) explain(name string, up Upstream, err error) error {
 	case l.mount.Restart:
 		advice = "call it again: the next call starts the server again, without its state"
 	default:
-		advice = "the server's state is lost, and later calls of its tools fail too; go on without them, or in a new session"
+		advice = "the server's state is lost, and calls of its tools fail until a reset or in a new session"
 	}
 	return &tools.Error{
 		Type: tools.TransportError, Tool: name, Err: err,

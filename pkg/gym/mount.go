@@ -25,8 +25,12 @@ type Mount struct {
 	// session has its own, opened after New and closed before Close.
 	Shared bool
 
-	// Restart has a call connect again where a session's own connection was lost. Without it such calls fail, since the
-	// server's state is lost, too. A shared connection is always made again.
+	// PerEpisode has each reset end a session's own connection that has been used, and make a new one, for servers that
+	// keep something of the episode. (A reset makes a connection again that was lost, in any case.)
+	PerEpisode bool
+
+	// Restart has a call connect again where a session's own connection was lost. Without it such calls fail until a
+	// reset, since the server's state is lost, too. A shared connection is always made again.
 	Restart bool
 
 	Mode     tools.Mode    // the one mode in which the server is mounted; "": both
@@ -107,6 +111,9 @@ func (m Mount) check() error {
 	}
 	if m.Mode != "" && m.Mode != tools.ModeSimulation && m.Mode != tools.ModeProduction {
 		errs = append(errs, fmt.Errorf("there is no mode %q", m.Mode))
+	}
+	if m.Shared && (m.PerEpisode || m.Restart) {
+		errs = append(errs, errors.New("PerEpisode and Restart are for a session's own connection; it is Shared"))
 	}
 	if m.Start < 0 || m.Deadline < 0 {
 		errs = append(errs, errors.New("Start and Deadline must not be negative"))

@@ -175,6 +175,16 @@ func (ms *mounts) open(ctx context.Context, log *slog.Logger) ([]*link, error) {
 	return links, nil
 }
 
+// renewLinks prepares a session's own connections for a new episode.
+func renewLinks(ctx context.Context, links []*link) error {
+	return eachLink(links, func(l *link) error {
+		if err := l.renew(ctx); err != nil {
+			return fmt.Errorf("%v: %w", l.mount, err)
+		}
+		return nil
+	})
+}
+
 func (ms *mounts) close() {
 	if ms != nil {
 		_ = closeLinks(ms.shared) // each has logged what it had to say
@@ -182,12 +192,14 @@ func (ms *mounts) close() {
 }
 
 // closeLinks closes them side by side: a process may take its time.
-func closeLinks(links []*link) error {
+func closeLinks(links []*link) error { return eachLink(links, (*link).close) }
+
+func eachLink(links []*link, f func(*link) error) error {
 	errs := make([]error, len(links))
 	var wg sync.WaitGroup
 	for i, l := range links {
 		if l != nil {
-			wg.Go(func() { errs[i] = l.close() })
+			wg.Go(func() { errs[i] = f(l) })
 		}
 	}
 	wg.Wait()

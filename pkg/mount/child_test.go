@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,6 +19,9 @@ import (
 // childVariable names the behaviour of this binary as a mounted server.
 const childVariable = "OPENENV_TEST_CHILD"
 
+// addrVariable is where a grandchild says that it is there.
+const addrVariable = "OPENENV_TEST_ADDR"
+
 // child is the connector of a server of that behaviour, in a process of its own.
 func child(t *testing.T, kind string) mount.Process {
 	t.Helper()
@@ -26,7 +30,7 @@ func child(t *testing.T, kind string) mount.Process {
 		t.Fatal(err)
 	}
 	p := mount.Command(self)
-	p.Env = []string{childVariable + "=" + kind}
+	p.Env = []string{childVariable + "=" + kind, "GORACE=atexit_sleep_ms=0"} // the race detector's exit takes a second
 	p.Grace = 100 * time.Millisecond
 	return p
 }
@@ -69,8 +73,13 @@ func runChild(kind string) {
 		signal.Ignore(syscall.SIGTERM)
 	case "grandchild": // outlives its parent, and holds its pipes
 		signal.Ignore(syscall.SIGTERM)
-		fmt.Fprintf(os.Stderr, "grandchild %d\n", os.Getpid())
-		select {}
+		conn, err := net.Dial("tcp", os.Getenv(addrVariable))
+		if err != nil {
+			panic(err)
+		}
+		os.NewFile(3, "ready").Close()
+		_, _ = conn.Read(make([]byte, 1)) // the test never writes: returns when the test is over
+		os.Exit(0)
 	case "banner":
 		say("Welcome to the server!\n")
 	}
@@ -130,9 +139,19 @@ func serveChild(kind string) {
 				c := exec.Command(self)
 				c.Env = append(os.Environ(), childVariable+"=grandchild")
 				c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+				r, w, err := os.Pipe()
+				if err != nil {
+					panic(err)
+				}
+				c.ExtraFiles = []*os.File{w}
+				if strings.Contains(kind, "setsid") {
+					c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+				}
 				if err := c.Start(); err != nil {
 					panic(err)
 				}
+				w.Close()
+				_, _ = r.Read(make([]byte, 1)) // until it is ready
 				os.Exit(0)
 			case "hang":
 				fmt.Fprintln(os.Stderr, "hanging")

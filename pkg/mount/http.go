@@ -51,18 +51,21 @@ func (c HTTP) Connect(ctx context.Context, log *slog.Logger) (gym.Upstream, erro
 	if err != nil {
 		return nil, err
 	}
-	up, err := greet(ctx, newPeer(&web{conn, idle}, unsent, log), func() {}, rt.agreed)
+	up, err := greet(ctx, newPeer(&web{conn, idle}, judgeHTTP, log), func() {}, rt.agreed)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}
 	return up, nil
 }
 
-// unsent reports whether a failed request cannot have run: there was nobody to take it, or the server no longer knew the
-// session.
-func unsent(err error) bool {
+// judgeHTTP: a request has not run if there was nobody to take it, or if the server no longer knew the session, which
+// then is over.
+func judgeHTTP(err error) (unsent, fatal bool) {
+	if errors.Is(err, mcp.ErrSessionMissing) {
+		return true, true
+	}
 	var op *net.OpError
-	return errors.Is(err, mcp.ErrSessionMissing) || errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &op) && op.Op == "dial", false
 }
 
 // web is the SDK's connection, which leaves idle connections to its client.

@@ -30,14 +30,16 @@ const (
 // floats, hands progress on after the result that it belongs to, and waits at its close for answers that never come. Safe for
 // concurrent use.
 type peer struct {
-	conn    mcp.Connection
-	notSent func(error) bool // whether a failed Write has not reached the server
-	log     *slog.Logger
-	life    context.Context // ends when the connection is lost
-	end     context.CancelFunc
-	lost    chan struct{} // closed when nothing more can be read; cause stands then
-	cause   error
-	replies chan struct{} // one token for each reply that is being written
+	conn     mcp.Connection
+	judge    judge
+	log      *slog.Logger
+	life     context.Context // ends when the connection is lost
+	end      context.CancelFunc
+	losing   sync.Once
+	lost     chan struct{} // closed when no call can be made any more; cause stands then
+	cause    error
+	readDone chan struct{} // closed when the reader has ended
+	replies  chan struct{} // one token for each reply that is being written
 
 	mu     sync.Mutex // guards what follows
 	last   int64      // id of the last call
@@ -48,6 +50,10 @@ type peer struct {
 	work sync.WaitGroup // goroutines but the reader's; Add under mu while not closed
 }
 
+// A judge says what the failure of a Write means: whether the server has not seen the message, and whether the connection
+// is of no more use.
+type judge func(err error) (unsent, fatal bool)
+
 // A pending call awaits its answer.
 type pending struct {
 	id       jsonrpc.ID
@@ -55,10 +61,10 @@ type pending struct {
 	progress chan *mcp.ProgressNotificationParams // nil: not asked for
 }
 
-func newPeer(conn mcp.Connection, notSent func(error) bool, log *slog.Logger) *peer {
+func newPeer(conn mcp.Connection, j judge, log *slog.Logger) *peer {
 	p := &peer{
-		conn: conn, notSent: notSent, log: log,
-		lost: make(chan struct{}), replies: make(chan struct{}, maxReplies), calls: map[jsonrpc.ID]*pending{},
+		conn: conn, judge: j, log: log,
+		lost: make(chan struct{}), readDone: make(chan struct{}), replies: make(chan struct{}, maxReplies), calls: map[jsonrpc.ID]*pending{},
 	}
 	p.life, p.end = context.WithCancel(context.Background())
 	go p.read()
@@ -74,7 +80,7 @@ func (p *peer) Close() error {
 	p.closed = true
 	p.mu.Unlock()
 	err := p.conn.Close()
-	<-p.lost
+	<-p.readDone
 	p.work.Wait()
 	return err
 }
@@ -91,6 +97,7 @@ func (p *peer) begin(f func()) bool {
 
 // read hands on what the server sends. It never waits for anything else.
 func (p *peer) read() {
+	defer close(p.readDone)
 	var err error
 	for err == nil {
 		var m jsonrpc.Message
@@ -98,13 +105,21 @@ func (p *peer) read() {
 			p.take(m)
 		}
 	}
-	if p.cause = err; errors.Is(err, io.EOF) {
-		p.cause = errors.New("it closed the connection")
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it closed the connection")
 	}
-	p.end()
-	// What the connection holds goes now, whoever notices the loss when; a server that talks on is stopped.
-	p.begin(func() { _ = p.conn.Close() })
-	close(p.lost)
+	p.lose(err)
+}
+
+// lose ends the connection, of which no more use can be made. What it holds goes now, whoever notices when: a server that
+// talks on is stopped.
+func (p *peer) lose(cause error) {
+	p.losing.Do(func() {
+		p.cause = cause
+		p.end()
+		p.begin(func() { _ = p.conn.Close() })
+		close(p.lost)
+	})
 }
 
 func (p *peer) take(m jsonrpc.Message) {
@@ -265,7 +280,7 @@ func (p *peer) call(ctx context.Context, method string, params func(token string
 			case r := <-c.answer: // it came before the loss
 				return answered(r)
 			default:
-				return nil, p.losing(written, stop)
+				return nil, p.whenLost(written, stop)
 			}
 		case <-ctx.Done():
 			p.giveUp(c, method, ctx.Err())
@@ -274,16 +289,17 @@ func (p *peer) call(ctx context.Context, method string, params func(token string
 	}
 }
 
-// losing is the outcome of a call whose connection was lost: what its Write says, which is interrupted if it still runs,
-// else the loss.
-func (p *peer) losing(written <-chan error, stop func()) error {
+// whenLost is the outcome of a call whose connection was lost. Its Write, which is interrupted if it still runs, may know
+// that the server has not seen it.
+func (p *peer) whenLost(written <-chan error, stop func()) error {
+	e := &lossError{cause: p.cause}
 	if written != nil {
 		stop()
-		if err := <-written; err != nil && p.notSent(err) {
-			return p.notWritten(err)
+		if err := <-written; err != nil {
+			e.unsent, _ = p.judge(err)
 		}
 	}
-	return &lossError{cause: p.cause}
+	return e
 }
 
 func (p *peer) notWritten(err error) error {
@@ -291,7 +307,11 @@ func (p *peer) notWritten(err error) error {
 	if errors.As(err, &answer) && answer.Code != codeRejected {
 		return answer // an HTTP status that is no success, with an answer in its body
 	}
-	return &lossError{err, p.notSent(err)}
+	unsent, fatal := p.judge(err)
+	if fatal {
+		p.lose(err)
+	}
+	return &lossError{err, unsent}
 }
 
 // codeRejected is the code of the SDK's own error for what a transport did not carry.

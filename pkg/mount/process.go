@@ -44,15 +44,15 @@ func (c Process) Connect(ctx context.Context, log *slog.Logger) (gym.Upstream, e
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
 	}
-	up, err := greet(ctx, newPeer(run, isAny, run.log), run.kill, nil)
+	up, err := greet(ctx, newPeer(run, judgePipe, run.log), run.kill, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return up, nil
 }
 
-// isAny: a line that was not written whole is no request to its reader.
-func isAny(error) bool { return true }
+// judgePipe: a line that was not written whole is no request to its reader, and who does not read is no server.
+func judgePipe(error) (unsent, fatal bool) { return true, true }
 
 // A process is one that runs, as a connection. Its input is closed first when it ends, and its group is killed last, so
 // nothing that it has started outlives it.
@@ -157,6 +157,8 @@ func (p *process) Close() error {
 			}
 			if !p.gone(reapLimit) {
 				p.log.Error("mounted server cannot be ended", "event", "mount_unkillable")
+				p.stdout.Close()
+				return
 			}
 			p.stdout.Close()
 			<-p.stderrRead

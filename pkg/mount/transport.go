@@ -31,6 +31,6 @@ func (c custom) Connect(ctx context.Context, log *slog.Logger) (gym.Upstream, er
 	if err != nil {
 		return nil, err
 	}
-	never := func(error) bool { return false } // it is not known what its errors mean
-	return greet(ctx, newPeer(conn, never, log), func() {}, nil)
+	unknown := func(error) (unsent, fatal bool) { return false, false }
+	return greet(ctx, newPeer(conn, unknown, log), func() {}, nil)
 }

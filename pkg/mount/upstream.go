@@ -188,8 +188,11 @@ func (u upstream) typed(ctx context.Context, tool string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var answer *jsonrpc.Error
-	if !errors.As(err, &answer) {
+	var (
+		loss   *lossError
+		answer *jsonrpc.Error
+	)
+	if errors.As(err, &loss) || !errors.As(err, &answer) { // the SDK's own errors are of the type of answers
 		return &tools.Error{Type: tools.TransportError, Tool: tool, Message: err.Error(), Err: err}
 	}
 	e := &tools.Error{Type: tools.ExecutionError, Tool: tool, Message: answer.Message, Err: err}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -105,7 +106,7 @@ func TestResultsPassAsTheyAre(t *testing.T) {
 func TestErrorsAreTyped(t *testing.T) {
 	for name, want := range map[string]tools.ErrorType{
 		"invalid": tools.InvalidArgs, "unknown": tools.ExecutionError, "broken": tools.ExecutionError,
-		"gone": tools.ToolNotFound, "crash": tools.TransportError, "garbage": tools.TransportError, "fork": tools.TransportError,
+		"gone": tools.ToolNotFound, "crash": tools.TransportError, "garbage": tools.TransportError,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,19 +139,40 @@ func TestCrashSaysHow(t *testing.T) {
 	}
 }
 
-// A grandchild that holds the pipes neither hides the end of its parent nor outlives it.
-func TestGrandchildrenGo(t *testing.T) {
-	j := newJournal()
-	c := child(t, "plain")
-	up, err := c.Connect(t.Context(), j.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := call(t, up, "fork"); typeOf(err) != tools.TransportError {
-		t.Error(err)
-	}
-	if err := up.Close(); err != nil {
-		t.Error(err)
+// A grandchild that holds the pipes neither hides the end of its parent nor outlives it, unless it has left the process
+// group: then it is left alone.
+func TestGrandchildren(t *testing.T) {
+	for kind, outlives := range map[string]bool{"plain": false, "setsid": true} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			c := child(t, kind)
+			c.Env = append(c.Env, addrVariable+"="+ln.Addr().String())
+			up, err := c.Connect(t.Context(), newJournal().logger())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := call(t, up, "fork"); typeOf(err) != tools.TransportError || !strings.Contains(err.Error(), "exit status 0") {
+				t.Error(err)
+			}
+			if err := up.Close(); err != nil {
+				t.Error(err)
+			}
+			conn, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !outlives {
+				if _, err := conn.Read(make([]byte, 1)); err == nil {
+					t.Error("the grandchild is still there")
+				}
+			}
+			conn.Close() // ends the one that has left
+		})
 	}
 }
 

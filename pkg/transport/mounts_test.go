@@ -31,7 +31,7 @@ var mountedCases = []suiteCase{
 		want: outcome{Type: "invalid_args", Message: "invalid arguments: text: want string, got number"}},
 	{name: "error", tool: "lab_fail", args: `{}`, code: rpcInternal, want: outcome{Type: "execution_error", Message: "disk on fire"}},
 	{name: "lost", tool: "lab_crash", args: `{}`, code: rpcInternal, want: outcome{Type: "transport_error", Message: `tool "lab_crash": its server did not ` +
-		"answer: it closed the connection; the server's state is lost, and later calls of its tools fail too; go on without them, or in a new session"}},
+		"answer: it closed the connection; the server's state is lost, and calls of its tools fail until a reset or in a new session"}},
 	{name: "time-out", tool: "lab_wait", args: `{}`, code: rpcInternal,
 		want: outcome{Type: "timeout", Message: `tool "lab_wait" did not finish within 20ms`}},
 }
