@@ -113,10 +113,10 @@ func (m Mount) check() error {
 		errs = append(errs, fmt.Errorf("there is no mode %q", m.Mode))
 	}
 	if m.Shared && (m.PerEpisode || m.Restart) {
-		errs = append(errs, errors.New("PerEpisode and Restart are for a session's own connection; it is Shared"))
+		errs = append(errs, errors.New("it is Shared, and PerEpisode and Restart are for a session's own connection"))
 	}
 	if m.Start < 0 || m.Deadline < 0 {
-		errs = append(errs, errors.New("Start and Deadline must not be negative"))
+		errs = append(errs, errors.New("a Start or a Deadline is negative"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%v: %w", m, err)

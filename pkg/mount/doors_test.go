@@ -27,20 +27,16 @@ func TestTrainerAndAgentOnMounts(t *testing.T) {
 	j := newJournal()
 	env := deskEnv(
 		gym.Mount{Prefix: "child", Connect: child(t, "plain")},
+		gym.Mount{Prefix: "slow", Connect: child(t, "plain"), Deadline: 50 * time.Millisecond, Only: []string{"hang"}},
 		gym.Mount{Prefix: "web", Connect: mount.URL(startHTTP(t, "127.0.0.1:0", counter).url), Shared: true},
 	)
-	env.Tools = tools.New(tools.Func("own", "Fails.", func(_ *desk, ctx context.Context, in struct {
-		How string `json:"how"`
-	}) (string, error) {
-		switch in.How {
-		case "hang":
+	env.Tools = tools.New(
+		tools.Do("refuse", "Says no.", func(*desk, context.Context, tools.None) error { return tools.Fail("no") }),
+		tools.Do("hang", "Hangs.", func(_ *desk, ctx context.Context, _ tools.None) error {
 			<-ctx.Done()
-		case "refuse":
-			return "", tools.Fail("no")
-		}
-		return "", ctx.Err()
-	}, tools.Deadline(50*time.Millisecond)))
-	env.Mounts[0].Deadline = 50 * time.Millisecond
+			return ctx.Err()
+		}, tools.Deadline(50*time.Millisecond)),
+	)
 	env.After = func(_ *desk, _ context.Context, call gym.ToolCall) gym.Score {
 		if call.Err != nil {
 			return gym.Score{Reward: gym.Number(-1)}
@@ -116,14 +112,14 @@ func TestTrainerAndAgentOnMounts(t *testing.T) {
 		{step, "child_echo", `{"n":9007199254740993}`, `"structured_content":{"n":9007199254740993},"meta":{"big":9007199254740993}`},
 		{step, "child_echo", `{"n":1}`, `{"type":"image","mimeType":"image/png","data":"aGk="}`},
 		{step, "child_refuse", `{}`, `"data":"no","is_error":true}`},
-		{step, "own", `{"how":"refuse"}`, `"data":"no","is_error":true}`},
+		{step, "refuse", `{}`, `"data":"no","is_error":true}`},
 		{step, "child_echo", `{"n":"x"}`, `"error_type":"invalid_args","message":"invalid arguments: n: want integer, got string"`},
 		{byAgent, "child_echo", `{"n":"x"}`, `"openenv/error_type":"invalid_args"`},
 		{step, "child_invalid", `{}`, `"error_type":"invalid_args","message":"invalid arguments: n is odd"`},
 		{step, "child_broken", `{}`, `"error_type":"execution_error","message":"disk on fire"`},
-		{step, "own", `{"how":"hang"}`, `"error_type":"timeout","message":"tool \"own\" did not finish within 50ms"`},
-		{step, "child_hang", `{}`, `"error_type":"timeout","message":"tool \"child_hang\" did not finish within 50ms"`},
-		{byAgent, "child_hang", `{}`, `"openenv/error_type":"timeout"`},
+		{step, "hang", `{}`, `"error_type":"timeout","message":"tool \"hang\" did not finish within 50ms"`},
+		{step, "slow_hang", `{}`, `"error_type":"timeout","message":"tool \"slow_hang\" did not finish within 50ms"`},
+		{byAgent, "slow_hang", `{}`, `"openenv/error_type":"timeout"`},
 		{step, "child_last", `{}`, `"reward":true,"done":true`},
 		{step, "child_count", `{}`, `"error_type":"transport_error"`},
 		{byAgent, "child_count", `{}`, `"openenv/error_type":"transport_error"`},

@@ -46,8 +46,7 @@ func (c HTTP) Connect(ctx context.Context, log *slog.Logger) (gym.Upstream, erro
 		rt.next, idle = own, own.CloseIdleConnections
 	}
 	sdk := &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: &http.Client{Transport: rt}, DisableStandaloneSSE: true}
-	// The SDK keeps the values of the context for as long as the connection lives.
-	conn, err := sdk.Connect(context.WithoutCancel(ctx))
+	conn, err := sdk.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

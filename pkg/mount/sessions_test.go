@@ -2,6 +2,7 @@ package mount_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
-type desk struct{ closed *[]string }
+type desk struct{}
 
 // deskEnv has the mounts and no tools of its own.
 func deskEnv(mounts ...gym.Mount) gym.Environment[*desk] {
@@ -144,7 +145,8 @@ func TestSharedServersServeSideBySide(t *testing.T) {
 type web struct {
 	url  string
 	addr string
-	stop func()
+	cut  func() // closes the listener and all connections
+	stop func() // and waits for what the server still does
 }
 
 func startHTTP(t *testing.T, addr string, fill func(*mcp.Server)) web {
@@ -169,7 +171,7 @@ func startHTTP(t *testing.T, addr string, fill func(*mcp.Server)) web {
 		}
 	})
 	t.Cleanup(stop)
-	return web{"http://" + ln.Addr().String() + "/mcp", ln.Addr().String(), stop}
+	return web{"http://" + ln.Addr().String() + "/mcp", ln.Addr().String(), func() { srv.Close() }, stop}
 }
 
 func counter(s *mcp.Server) {
@@ -199,6 +201,53 @@ func TestHTTPServerRestarts(t *testing.T) {
 	want(t, use(t, i, "own_count"), "in a new session")
 	want(t, use(t, i, "own_count"), "transport_error")
 	want(t, use(t, i, "all_count"), `{"n":2}`)
+}
+
+// A server that ends while a tool runs fails the call at once.
+func TestHTTPServerEndsMidCall(t *testing.T) {
+	started, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	server := startHTTP(t, "127.0.0.1:0", func(s *mcp.Server) {
+		s.AddTool(&mcp.Tool{Name: "hang", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			close(started)
+			<-release
+			return &mcp.CallToolResult{}, nil
+		})
+	})
+	up, err := mount.URL(server.url).Connect(t.Context(), newJournal().logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer up.Close()
+	go func() {
+		<-started
+		server.cut()
+	}()
+	if err := call(t, up, "hang"); typeOf(err) != tools.TransportError || errors.Is(err, gym.ErrNotSent) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A server that takes connections and never answers is given up in time.
+func TestHTTPServerThatDoesNotAnswer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tooLate := errors.New("too late")
+	go func() {
+		conn, err := ln.Accept()
+		cancel(tooLate)
+		<-t.Context().Done()
+		if err == nil {
+			conn.Close()
+		}
+	}()
+	if _, err := mount.URL("http://"+ln.Addr().String()).Connect(ctx, newJournal().logger()); !errors.Is(err, tooLate) {
+		t.Error(err)
+	}
 }
 
 func TestHTTPHeaders(t *testing.T) {
