@@ -146,8 +146,9 @@ func isLost(up Upstream) bool {
 }
 
 var (
-	errLost   = errors.New("it has ended, or the connection to it was lost")
-	errClosed = errors.New("the session has closed")
+	errLost        = errors.New("it has ended, or the connection to it was lost")
+	errClosed      = errors.New("the session has closed")
+	errUnreachable = errors.New("it could not be reached")
 )
 
 // upstream is a connection that is not known to be lost, made again if need be and allowed.
@@ -175,7 +176,11 @@ func (l *link) upstream(ctx context.Context) (Upstream, error) {
 	}
 	d := l.dial
 	l.mu.Unlock()
-	return d.wait(ctx)
+	up, err := d.wait(ctx)
+	if err != nil {
+		err = errUnreachable // the log has the rest, which may not be for agents
+	}
+	return up, err
 }
 
 func (d *dial) wait(ctx context.Context) (Upstream, error) {

@@ -140,7 +140,7 @@ func TestReconnectingBacksOff(t *testing.T) {
 		there = nil
 		for _, pause := range []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second} {
 			before := asked
-			want(t, use(t, i, "x_a"), "away")
+			want(t, use(t, i, "x_a"), "it could not be reached;")
 			want(t, use(t, i, "x_a"), "not tried again for "+pause.String())
 			if asked != before+1 {
 				t.Errorf("asked %d times", asked-before)

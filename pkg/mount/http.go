@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
@@ -73,6 +74,44 @@ type web struct {
 	idle func()
 }
 
+// A plainError says in words for agents what they may know of err, whose own may hold addresses and ids.
+type plainError struct {
+	text string
+	err  error
+}
+
+func (e *plainError) Error() string { return e.text }
+
+func (e *plainError) Unwrap() error { return e.err }
+
+func plain(err error) error {
+	var request *url.Error
+	switch {
+	case errors.Is(err, mcp.ErrSessionMissing):
+		return &plainError{"it no longer knows the session", err}
+	case errors.As(err, &request) && errors.Is(request.Err, io.EOF):
+		return &plainError{"it closed the connection", err}
+	case errors.As(err, &request):
+		return &plainError{request.Err.Error(), err}
+	}
+	return err
+}
+
+// Read returns the next message.
+func (w *web) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := w.Connection.Read(ctx)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrSessionMissing) {
+		return m, plain(err)
+	}
+	return nil, &plainError{"the connection to it was lost", err}
+}
+
+// Write makes the request that carries a message.
+func (w *web) Write(ctx context.Context, m jsonrpc.Message) error {
+	return plain(w.Connection.Write(ctx, m))
+}
+
+// Close ends the session at the server.
 func (w *web) Close() error {
 	err := w.Connection.Close()
 	w.idle()

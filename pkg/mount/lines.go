@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -22,12 +21,12 @@ type lines struct {
 	in    *bufio.Reader
 	noise *diary // takes what is no message
 
-	writing sync.Mutex
+	writing chan struct{} // has the token of the one that writes
 	out     io.Writer
 }
 
 func newLines(r io.Reader, w io.Writer, log *slog.Logger) *lines {
-	return &lines{in: bufio.NewReaderSize(r, 64<<10), out: w, noise: newDiary(log, "mount_stdout")}
+	return &lines{in: bufio.NewReaderSize(r, 64<<10), out: w, writing: make(chan struct{}, 1), noise: newDiary(log, "mount_stdout")}
 }
 
 // Read returns the next message. Lines that cannot be meant as one are passed over, since many servers greet; one that
@@ -66,14 +65,19 @@ func (l *lines) line() ([]byte, error) {
 	}
 }
 
-// Write writes a message. It may take as long as the reader does; closing the pipe interrupts it.
-func (l *lines) Write(_ context.Context, m jsonrpc.Message) error {
+// Write writes a message. Its turn is awaited as long as ctx lasts; then it may take as long as the reader does, and
+// closing the pipe interrupts it.
+func (l *lines) Write(ctx context.Context, m jsonrpc.Message) error {
 	b, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
-	l.writing.Lock()
-	defer l.writing.Unlock()
+	select {
+	case l.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-l.writing }()
 	_, err = l.out.Write(append(b, '\n'))
 	return err
 }

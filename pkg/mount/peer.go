@@ -117,7 +117,14 @@ func (p *peer) lose(cause error) {
 	p.losing.Do(func() {
 		p.cause = cause
 		p.end()
-		p.begin(func() { _ = p.conn.Close() })
+		if p.begin(func() { _ = p.conn.Close() }) { // not an end that we have made
+			detail := cause
+			var words *plainError
+			if errors.As(cause, &words) {
+				detail = words.err
+			}
+			p.log.Warn("mounted server lost", "event", "mount_lost", "error", detail)
+		}
 		close(p.lost)
 	})
 }

@@ -195,10 +195,14 @@ func TestHTTPServerRestarts(t *testing.T) {
 	want(t, use(t, i, "own_count"), `{"n":1}`)
 	want(t, use(t, i, "all_count"), `{"n":2}`)
 	first.stop()
-	want(t, use(t, i, "all_count"), "transport_error")
+	down := use(t, i, "all_count")
+	want(t, down, `transport_error: tool "all_count": its server did not answer: `)
+	if strings.Contains(down, "://") {
+		t.Errorf("the caller learns the address: %s", down)
+	}
 	startHTTP(t, first.addr, counter)
 	want(t, use(t, i, "all_count"), `{"n":1}`)
-	want(t, use(t, i, "own_count"), "in a new session")
+	want(t, use(t, i, "own_count"), "its server did not answer: it no longer knows the session; the server's state is lost")
 	want(t, use(t, i, "own_count"), "transport_error")
 	want(t, use(t, i, "all_count"), `{"n":2}`)
 }
