@@ -49,13 +49,18 @@ func newLink(m Mount, log *slog.Logger) *link {
 	return l
 }
 
-// connect reaches the server within Start. A panic of the connector is an error.
-func (l *link) connect(ctx context.Context) (Upstream, error) {
+// starting bounds a start.
+func (l *link) starting(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.mount.Start
 	if limit == 0 {
 		limit = DefaultMountStart
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready within %v", limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready within %v", limit))
+}
+
+// connect reaches the server within Start. A panic of the connector is an error.
+func (l *link) connect(ctx context.Context) (Upstream, error) {
+	ctx, cancel := l.starting(ctx)
 	defer cancel()
 	up, err := guard(l.log, "Connect", func() (Upstream, error) { return l.mount.Connect.Connect(ctx, l.log) })
 	if err == nil && up == nil {
@@ -77,11 +82,7 @@ func (l *link) open(ctx context.Context) error {
 
 // list opens the link and lists the server's tools, all within Start.
 func (l *link) list(ctx context.Context) ([]*mcp.Tool, error) {
-	limit := l.mount.Start
-	if limit == 0 {
-		limit = DefaultMountStart
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready within %v", limit))
+	ctx, cancel := l.starting(ctx)
 	defer cancel()
 	if err := l.open(ctx); err != nil {
 		return nil, err
