@@ -64,8 +64,7 @@ func judgeHTTP(err error) (unsent, fatal bool) {
 	if errors.Is(err, mcp.ErrSessionMissing) {
 		return true, true
 	}
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial", false
+	return dialing(err), false
 }
 
 // web is the SDK's connection, which leaves idle connections to its client.
@@ -89,12 +88,18 @@ func plain(err error) error {
 	switch {
 	case errors.Is(err, mcp.ErrSessionMissing):
 		return &plainError{"it no longer knows the session", err}
-	case errors.As(err, &request) && errors.Is(request.Err, io.EOF):
-		return &plainError{"it closed the connection", err}
+	case dialing(err):
+		return &plainError{"it could not be reached", err}
 	case errors.As(err, &request):
-		return &plainError{request.Err.Error(), err}
+		return &plainError{"the connection to it broke", err}
 	}
 	return err
+}
+
+// dialing reports whether no connection was made, so that there was nobody to take the request.
+func dialing(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // Read returns the next message.

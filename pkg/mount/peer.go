@@ -118,15 +118,19 @@ func (p *peer) lose(cause error) {
 		p.cause = cause
 		p.end()
 		if p.begin(func() { _ = p.conn.Close() }) { // not an end that we have made
-			detail := cause
-			var words *plainError
-			if errors.As(cause, &words) {
-				detail = words.err
-			}
-			p.log.Warn("mounted server lost", "event", "mount_lost", "error", detail)
+			p.log.Warn("mounted server lost", "event", "mount_lost", "error", detail(cause))
 		}
 		close(p.lost)
 	})
+}
+
+// detail is an error for the log, in its own words.
+func detail(err error) error {
+	var plain *plainError
+	if errors.As(err, &plain) {
+		return plain.err
+	}
+	return err
 }
 
 func (p *peer) take(m jsonrpc.Message) {
@@ -317,6 +321,8 @@ func (p *peer) notWritten(err error) error {
 	unsent, fatal := p.judge(err)
 	if fatal {
 		p.lose(err)
+	} else {
+		p.log.Warn("mounted server not reached", "event", "mount_unreachable", "error", detail(err))
 	}
 	return &lossError{err, unsent}
 }
