@@ -350,7 +350,7 @@ func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error
 	i.episode = Episode{ID: p.EpisodeID}
 	i.mu.Unlock()
 	if err := renewLinks(ctx, i.links); err != nil {
-		i.logFailure("reset", err)
+		i.logFailure(ctx, "reset", err)
 		return Observation{}, err
 	}
 	if i.class.hooks.reset == nil {

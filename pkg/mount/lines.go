@@ -26,7 +26,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader, w io.Writer, log *slog.Logger) *lines {
-	return &lines{in: bufio.NewReaderSize(r, 64<<10), out: w, writing: make(chan struct{}, 1), noise: newDiary(log, "mount_stdout")}
+	return &lines{in: bufio.NewReaderSize(r, 64<<10), out: w, writing: make(chan struct{}, 1), noise: newDiary(log, "stdout")}
 }
 
 // Read returns the next message. Lines that cannot be meant as one are passed over, since many servers greet; one that
@@ -100,19 +100,19 @@ func clipped(line []byte) string {
 
 // A diary puts what a server says in the log, line by line, up to a bound. It belongs to one goroutine.
 type diary struct {
-	log   *slog.Logger
-	event string
-	notes int
+	log    *slog.Logger
+	stream string // stdout or stderr
+	notes  int
 }
 
-func newDiary(log *slog.Logger, event string) *diary { return &diary{log: log, event: event} }
+func newDiary(log *slog.Logger, stream string) *diary { return &diary{log: log, stream: stream} }
 
 func (d *diary) note(line []byte) {
 	switch d.notes++; {
 	case d.notes <= maxNotes:
-		d.log.Info("mounted server says", "event", d.event, "text", clipped(line))
+		d.log.Info("mounted server says", "event", "mount_output", "stream", d.stream, "text", clipped(line))
 	case d.notes == maxNotes+1:
-		d.log.Warn("mounted server says too much; the rest is left out", "event", d.event)
+		d.log.Warn("mounted server says too much; the rest is left out", "event", "mount_output", "stream", d.stream)
 	}
 }
 

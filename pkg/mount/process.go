@@ -111,7 +111,7 @@ func (c Process) start(log *slog.Logger) (_ *process, err error) {
 	go func() {
 		defer close(p.stderrRead)
 		defer stderr.Close()
-		newDiary(log, "mount_stderr").copy(stderr)
+		newDiary(log, "stderr").copy(stderr)
 	}()
 	go p.reap(stderr)
 	return p, nil
