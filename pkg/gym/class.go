@@ -196,7 +196,7 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	c.hooks.elsewhere = func(tool string) (tools.Mode, bool) { return e.Tools.ElsewhereOnly(tool, c.Mode) }
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: e.Name, Version: c.Metadata.Version},
-		&mcp.ServerOptions{Instructions: e.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}},
+		&mcp.ServerOptions{Instructions: e.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{}}},
 	)
 	err := e.Tools.Register(server, c.Mode)
 	if err != nil {

@@ -104,7 +104,7 @@ func serve[E any](name string, h handler[E]) mcp.ToolHandler {
 		if !ok {
 			return nil, &Error{Type: ExecutionError, Tool: name, Message: "the tool was called outside of a session"}
 		}
-		res, err := h(ctx, env, req.Params.Arguments)
+		res, err := h(withRequest(ctx, req), env, req.Params.Arguments)
 		if err == nil {
 			return res, nil
 		}

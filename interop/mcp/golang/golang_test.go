@@ -80,7 +80,7 @@ func connect(t *testing.T, url string) *peer {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var err error
-	if p.ClientSession, err = c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, nil); err != nil {
+	if p.ClientSession, err = c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
