@@ -26,9 +26,9 @@ type Agent struct {
 	Session   *Session
 	Transport mcp.Transport // as connect gave it
 
-	// ctx ends when the agent is replaced or leaves, and with it the calls it has made.
+	// ctx ends when the agent is replaced or leaves, and with it the calls it has made. Its cause is an *Error.
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 
 	// gone ends after ctx, when the answers of the cancelled calls are written: requests that still hang may return.
 	gone    context.Context
@@ -40,9 +40,11 @@ type Agent struct {
 	pending int        // requests read and not yet answered
 	taken   bool       // its initialize has succeeded
 	ended   bool
-	expires *time.Timer   // ends the agent unless it is heard again; see Expect
-	idle    chan struct{} // closed when ended and nothing is pending
-	left    chan struct{} // closed when the agent's end is over
+	told    bool                          // it is to be told of what happens while a tool runs
+	calls   map[string]context.CancelFunc // by request id: those that its door serves without the SDK
+	expires *time.Timer                   // ends the agent unless it is heard again; see Expect
+	idle    chan struct{}                 // closed when ended and nothing is pending
+	left    chan struct{}                 // closed when the agent's end is over
 }
 
 // drainTime is how long an agent's end waits for the answers of its cancelled calls to be written.
@@ -53,7 +55,7 @@ const drainTime = 2 * time.Second
 // initialize succeed; until then the present agent, if any, keeps it. The error is an *[Error] or the SDK's.
 func (s *Session) Join(connect func(*Agent) (mcp.Transport, gym.Gate)) (*Agent, error) {
 	a := &Agent{ID: s.m.opts.NewID(), Session: s, idle: make(chan struct{}), left: make(chan struct{})}
-	a.ctx, a.cancel = context.WithCancel(s.ctx)
+	a.ctx, a.cancel = context.WithCancelCause(s.ctx)
 	a.gone, a.setGone = context.WithCancel(context.Background())
 	t, gate := connect(a)
 	a.Transport = t
@@ -66,7 +68,7 @@ func (s *Session) Join(connect func(*Agent) (mcp.Transport, gym.Gate)) (*Agent, 
 		a.conn, err = s.inst.Connect(context.Background(), answering{t, a}, gate)
 	}
 	if err != nil {
-		a.cancel()
+		a.cancel(errClosed())
 		a.setGone()
 		return nil, err
 	}
@@ -112,6 +114,63 @@ func (a *Agent) Expect(d time.Duration) {
 	}
 }
 
+// Conn is the agent's SDK session.
+func (a *Agent) Conn() *mcp.ServerSession { return a.conn }
+
+// InitializeParams are the client's, as it initialised; nil if it has not.
+func (a *Agent) InitializeParams() *mcp.InitializeParams { return a.conn.InitializeParams() }
+
+// Tell notes that the client wants log messages, and Told reports it.
+func (a *Agent) Tell() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.told = true
+}
+
+// Told reports whether the client wants log messages.
+func (a *Agent) Told() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.told
+}
+
+// Begin begins a request that the door serves itself: the agent's end waits for its answer, and [Agent.Cancel] ends the
+// context. done is called when the answer is written. The error says that a request of that id is under way.
+func (a *Agent) Begin(ctx context.Context, id string) (_ context.Context, done func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls[id] != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("a request with the id %.100s is under way", id)
+	}
+	if a.calls == nil {
+		a.calls = map[string]context.CancelFunc{}
+	}
+	a.calls[id] = cancel
+	a.pending++
+	return ctx, func() {
+		cancel()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.calls, id)
+		a.pending--
+		a.settle()
+	}, nil
+}
+
+// Cancel cancels a request of [Agent.Begin]. It reports whether there is one of that id.
+func (a *Agent) Cancel(id string) bool {
+	a.mu.Lock()
+	cancel := a.calls[id]
+	a.mu.Unlock()
+	if cancel == nil {
+		return false
+	}
+	cancel()
+	return true
+}
+
 func (a *Agent) heard() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +193,7 @@ func (a *Agent) Taken() bool {
 func (a *Agent) Handle(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(a.ctx, func() { cancel(errClosed()) })()
+	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
 	res, err := a.Session.Handle(ctx, method, req, next)
 	if method == "initialize" && err == nil {
 		err = a.take()
@@ -194,7 +253,7 @@ func isCall(method string) bool {
 func (a *Agent) CallTool(ctx context.Context, req *mcp.CallToolRequest) (gym.ToolAnswer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(a.ctx, func() { cancel(errClosed()) })()
+	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
 	return a.Session.CallTool(ctx, req, 0)
 }
 
@@ -216,7 +275,7 @@ func (a *Agent) take() error {
 	s.mu.Unlock()
 	if old != nil && old != a {
 		s.log.Info("agent replaced", "event", "agent_replaced")
-		if old.stop() {
+		if old.stop(&Error{Code: Closed, Message: "another client has initialised on the session and taken this one's place"}) {
 			go old.drain() // the newcomer doesn't wait for what its predecessor's handlers are up to
 		}
 	}
@@ -225,7 +284,7 @@ func (a *Agent) take() error {
 
 // Leave ends the agent and returns when that is done; its session stays for others. It is idempotent.
 func (a *Agent) Leave() {
-	if a.stop() {
+	if a.stop(&Error{Code: Closed, Message: "the client's part in the session has ended"}) {
 		a.drain()
 	}
 	<-a.left
@@ -240,12 +299,13 @@ func (a *Agent) Delete(ctx context.Context) error {
 	return nil
 }
 
-// stop makes the agent unknown and cancels its calls. It reports whether it was the first to do so; that one drains.
-func (a *Agent) stop() bool {
+// stop makes the agent unknown and cancels its calls, which are told why. It reports whether it was the first to do so; that
+// one drains.
+func (a *Agent) stop(why *Error) bool {
 	a.Session.m.mu.Lock()
 	delete(a.Session.m.agents, a.ID)
 	a.Session.m.mu.Unlock()
-	a.cancel()
+	a.cancel(why)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {

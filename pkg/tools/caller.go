@@ -127,6 +127,9 @@ func Sample(ctx context.Context, params *mcp.CreateMessageParams) (*mcp.CreateMe
 // withoutRequests is the first revision of MCP in which a server cannot send requests.
 const withoutRequests = "2026-07-28"
 
+// CanBeAsked reports whether a client that has initialised so can be asked anything.
+func CanBeAsked(p *mcp.InitializeParams) bool { return p == nil || elicits(p) || samples(p) }
+
 func elicits(p *mcp.InitializeParams) bool {
 	if p.Capabilities == nil || p.Capabilities.Elicitation == nil || p.ProtocolVersion >= withoutRequests {
 		return false

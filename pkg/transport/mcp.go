@@ -223,6 +223,7 @@ type rpcHead struct {
 	method    string
 	call      bool           // it has a method and an id
 	params    strictjson.Raw // nil: none
+	progress  bool           // it may ask for progress
 	version   string         // from params._meta, where MCP's stateless revision puts it
 }
 
@@ -253,6 +254,7 @@ func peek(body []byte) rpcHead {
 	}
 	h.method, _ = strictjson.String(m.Method)
 	h.call, h.params = h.method != "" && m.ID != nil, m.Params
+	h.progress = bytes.Contains(m.Params, []byte("progressToken"))
 	h.oddParams = m.Params != nil && m.Params.Kind() != '{' && m.Params.Kind() != 'n'
 	if bytes.Contains(m.Params, []byte(mcp.MetaKeyProtocolVersion)) {
 		var p struct {

@@ -117,7 +117,13 @@ func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 }
 
 // agentFailure is a call that came to no outcome, for such a client.
-func agentFailure(err error) error { return &jsonrpc.Error{Code: rpcServer, Message: err.Error()} }
+func agentFailure(err error) error {
+	message := err.Error()
+	if errors.Is(err, context.Canceled) {
+		message = "the call was cancelled by its client"
+	}
+	return &jsonrpc.Error{Code: rpcServer, Message: message}
+}
 
 // agentMethods are the requests of a client that has initialised (MCP 2025-11-25), and whether they need params.
 var agentMethods = map[string]bool{
@@ -140,7 +146,14 @@ func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID strin
 		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcNoMethod, Message: fmt.Sprintf("method not found: %.100s", head.method)})
 	} else if needsParams && head.params == nil {
 		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcInvalidParams, Message: head.method + " needs params"})
+	} else if s.isDirect(r, agent, head) {
+		s.callDirect(w, r, agent, head)
+	} else if cancelDirect(agent, head) {
+		w.WriteHeader(http.StatusAccepted)
 	} else {
+		if head.method == "logging/setLevel" {
+			agent.Tell()
+		}
 		serveAgent(w, r, agent, head.id)
 	}
 }
@@ -172,9 +185,7 @@ func serveAgent(w http.ResponseWriter, r *http.Request, a *session.Agent, id str
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(a.Gone(), cancel)()
-	if slow, ok := w.(*slowWriter); ok {
-		defer context.AfterFunc(a.Gone(), slow.hurry)()
-	}
+	defer context.AfterFunc(a.Gone(), hurryOf(w))()
 	turned := rpcErrors(w, id)
 	defer turned.finish()
 	beating := newHeartbeat(turned)

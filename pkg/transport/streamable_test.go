@@ -223,3 +223,104 @@ func TestCancelledByItsClient(t *testing.T) {
 	}
 	say(t, cs, "the session lives, and its turn is free")
 }
+
+// A call that needs no stream is answered with plain JSON, and one that does with a stream; the answer is the same.
+func TestAnswersWithoutAStream(t *testing.T) {
+	_, base := startLab(t, false)
+	headers := func(id string) []string {
+		return []string{"Accept", "application/json, text/event-stream", "Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-11-25"}
+	}
+	contentType := func(id, body string) (string, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		for i, h := 0, headers(id); i < len(h); i += 2 {
+			r.Header.Set(h[i], h[i+1])
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Header.Get("Content-Type"), string(text)
+	}
+	plain := rawInitialize(t, base+"/mcp", "2025-11-25")
+	const json, stream = "application/json", "text/event-stream"
+	for _, c := range []struct{ params, want, in string }{
+		{`{"name":"say","arguments":{"text":"x"}}`, json, `"structuredContent":{"result":"x"}`},
+		{`{"name":"say","arguments":{"text":"x"},"_meta":{"progressToken":1}}`, stream, `"structuredContent":{"result":"x"}`},
+		{`{"name":"nosuch"}`, json, `"error":{"code":-32602,`},
+		{`{"name":"fail"}`, json, `"isError":true`},
+		{`{"name":5}`, json, `"code":-32602,"message":"params.name must be a string"`},
+		{`{}`, json, `"code":-32602`},
+		{`{"name":"say","arguments":[]}`, json, `"openenv/error_type":"invalid_args"`},
+	} {
+		typ, body := contentType(plain, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":`+c.params+`}`)
+		if typ != c.want || !strings.Contains(body, c.in) {
+			t.Errorf("%s: %s %s", c.params, typ, body)
+		}
+	}
+	// A client that wants log messages may be sent one.
+	contentType(plain, `{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"info"}}`)
+	if typ, body := contentType(plain, rpcCall("say", `{"text":"x"}`, "")); typ != stream {
+		t.Errorf("%s %s", typ, body)
+	}
+	// One that can be asked may be asked.
+	g := &guest{}
+	asked := connectClient(t, g.client(), base+"/mcp", statefulVersions[0])
+	if typ, body := contentType(asked.ID(), rpcCall("say", `{"text":"x"}`, "")); typ != stream {
+		t.Errorf("%s %s", typ, body)
+	}
+}
+
+// A call without a stream is cancelled by its notification, not by the loss of its connection; and its id is its own.
+func TestCallsWithoutAStreamAreCancelled(t *testing.T) {
+	srv, base := startLab(t, false)
+	id := rawInitialize(t, base+"/mcp", "2025-11-25")
+	headers := []string{"Accept", "application/json, text/event-stream", "Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-11-25"}
+	s := live(t, srv, labSession)
+	answered := make(chan string, 1)
+	call := `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"wait"}}`
+	go func() {
+		_, body := post(t, base+"/mcp", call, headers...)
+		answered <- body
+	}()
+	waitFor(t, "the call", func() bool { return s.Busy() == 1 })
+	if status, body := post(t, base+"/mcp", call, headers...); status != http.StatusBadRequest || !strings.Contains(body, "under way") {
+		t.Errorf("the same id again: %d %s", status, body)
+	}
+	for i, other := range []string{`"b"`, `"a"`} {
+		if status, body := post(t, base+"/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+other+`}}`, headers...); status != http.StatusAccepted {
+			t.Errorf("%d %s", status, body)
+		}
+		if i == 0 && s.Busy() != 1 {
+			t.Error("cancelled by another's id")
+		}
+	}
+	if body := <-answered; !strings.Contains(body, "cancelled by its client") {
+		t.Error(body)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/mcp", strings.NewReader(call))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	go http.DefaultClient.Do(r)
+	waitFor(t, "the next call", func() bool { return s.Busy() == 1 })
+	cancel()
+	if status, _ := request(t, http.MethodDelete, base+"/mcp", "", "Mcp-Session-Id", id); status != http.StatusNoContent {
+		t.Errorf("DELETE: %d", status)
+	}
+	active(t, srv, 0)
+}

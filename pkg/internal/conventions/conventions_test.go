@@ -144,7 +144,7 @@ func program(declarations string) string {
 	b.WriteString("package main\n\n")
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
-		"json": "encoding/json", "sync": "sync", "time": "time", "testing": "testing", "gymtest": module + "pkg/gym/gymtest",
+		"json": "encoding/json", "sync": "sync", "time": "time", "errors": "errors", "fmt": "fmt", "testing": "testing", "gymtest": module + "pkg/gym/gymtest",
 		"mount": module + "pkg/mount",
 		"mcp":   "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
@@ -185,6 +185,8 @@ func TestDependenciesHaveReasons(t *testing.T) {
 	}
 }
 
+var codeBlock = regexp.MustCompile("(?s)```.*?```")
+
 var link = regexp.MustCompile(`\]\(([^)#]+)\)`)
 
 // TestLinksLead: links between documents lead to files that exist.
@@ -198,7 +200,7 @@ func TestLinksLead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
