@@ -194,9 +194,11 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 		return c.listOnce(ctx)
 	}
 	c.hooks.elsewhere = func(tool string) (tools.Mode, bool) { return e.Tools.ElsewhereOnly(tool, c.Mode) }
+	//lint:ignore SA1019 clients before revision 2026-07-28 have log messages; see tools.Log
+	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{}}
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: e.Name, Version: c.Metadata.Version},
-		&mcp.ServerOptions{Instructions: e.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{}}},
+		&mcp.ServerOptions{Instructions: e.Instructions, Capabilities: capabilities},
 	)
 	err := e.Tools.Register(server, c.Mode)
 	if err != nil {

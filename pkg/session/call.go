@@ -75,24 +75,25 @@ func run[T any](s *Session, ctx context.Context, w work, f func(context.Context)
 		return first
 	}
 	patient := context.AfterFunc(ctx, func() {
-		if err := interrupted(ctx, w, true); decide(&none, err) {
-			finish(none, s.told(err), false)
+		var given T // settle may write to it
+		if err := interrupted(ctx, w, true); decide(&given, err) {
+			finish(given, s.told(err), false)
 		}
 	})
-	v := none
+	var v T
 	func() {
 		defer s.turn.Release(w.share)
 		defer s.returned(running)
 		v, err = guarded(s, w.what, func() T { return f(ctx) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
 		if ctx.Err() != nil {
-			v, err = none, s.told(interrupted(ctx, w, true))
+			v, err = none, interrupted(ctx, w, true)
 		}
 		here = decide(&v, err)
 	}()
 	if here {
 		patient()
-		finish(v, err, true)
+		finish(v, s.told(err), true)
 	}
 	return here
 }

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 log messages and sampling are deprecated from revision 2026-07-28 on; clients before it have them.
+
 package tools
 
 import (

@@ -89,7 +89,7 @@ func TestAuthorsOwnServer(t *testing.T) {
 		{"fail", `{}`, outcome{Type: "execution_error", Message: "broken"}, rpcInternal, 0},
 		{"refuse", `{}`, outcome{Data: `"not today"`, Failed: true}, 0, 0},
 		{"marked", `{}`, outcome{Data: `"marked"`, Failed: true}, 0, 0},
-		{"protocol", `{}`, outcome{Type: "execution_error", Message: "a fault of the protocol"}, rpcInternal, 0},
+		{"protocol", `{}`, outcome{Type: "execution_error", Message: "a fault of the protocol"}, rpcInternal, rpcInvalidParams},
 		{"panic", `{}`, outcome{Type: "execution_error", Message: `tool "panic" panicked; the server's log has the stack`}, rpcInternal, 0},
 		{"nil", `{}`, outcome{Type: "execution_error", Message: `tool "nil" returned no result`}, rpcInternal, 0},
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -102,18 +103,23 @@ func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 	case a.Err == nil:
 		return a.Result, nil
 	case a.Err.Type == tools.ToolNotFound:
-		data, err := strictjson.Marshal(map[string]any{"error_type": a.Err.Type})
-		if err != nil {
-			return nil, err
-		}
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: a.Err.Message, Data: data}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: a.Err.Message, Data: errorType(a.Err)}
 	}
-	if own, ok := errors.AsType[*jsonrpc.Error](a.Err); ok && own.Code != 0 {
-		return nil, own // an author who answers with an error of the protocol means it
+	if own, ok := errors.AsType[*jsonrpc.Error](a.Err); ok && own.Code != 0 { // an author who answers so means it
+		if own.Data != nil {
+			return nil, own
+		}
+		return nil, &jsonrpc.Error{Code: own.Code, Message: own.Message, Data: errorType(a.Err)}
 	}
 	res := tools.FailureResult(a.Err.Message)
 	res.Meta = mcp.Meta{"openenv/error_type": string(a.Err.Type)}
 	return res, nil
+}
+
+// errorType is the data of an error of the protocol.
+func errorType(e *tools.Error) json.RawMessage {
+	data, _ := strictjson.Marshal(map[string]any{"error_type": e.Type})
+	return data
 }
 
 // agentFailure is a call that came to no outcome, for such a client.
