@@ -141,7 +141,7 @@ func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a To
 	if i.class.hooks.after == nil || ctx.Err() != nil {
 		return a, score, nil
 	}
-	if i.scoring.Acquire(ctx, 1) != nil {
+	if !i.scoring.TryAcquire(1) && i.scoring.Acquire(ctx, 1) != nil {
 		return a, score, nil // the time is up
 	}
 	defer i.scoring.Release(1)

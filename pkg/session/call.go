@@ -45,65 +45,77 @@ func run[T any](s *Session, ctx context.Context, w work, f func(context.Context)
 		then(none, err, true)
 		return true
 	}
-	ctx, cancelCause := context.WithCancelCause(ctx)
-	unlink := context.AfterFunc(s.ctx, func() { cancelCause(context.Cause(s.ctx)) })
-	ctx, cancel := context.WithTimeoutCause(ctx, w.limit, errDeadline)
-	finish := func(v T, err error, here bool) {
-		cancel()
-		unlink()
-		cancelCause(nil)
-		s.leave()
-		then(v, err, here)
-	}
-	running, err := s.takeTurn(ctx, w)
+	p := &pending[T]{s: s, w: w, settle: settle, then: then}
+	p.begin(ctx, s, w.limit)
+	running, err := s.takeTurn(&p.callContext, w)
 	if err != nil {
 		settle(&none, false, err)
-		finish(none, err, true)
+		p.finish(none, err, true)
 		return true
 	}
-	var (
-		mu      sync.Mutex // held while it is decided what becomes of the call
-		decided bool
-	)
-	decide := func(v *T, err error) (first bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if first = !decided; first {
-			decided = true
-			settle(v, true, err)
-		}
-		return first
-	}
-	patient := context.AfterFunc(ctx, func() {
-		var given T // settle may write to it
-		if err := interrupted(ctx, w, true); decide(&given, err) {
-			finish(given, s.told(err), false)
-		}
-	})
+	p.whenEnded(p.giveUp)
 	var v T
 	func() {
 		defer s.turn.Release(w.share)
 		defer s.returned(running)
-		v, err = guarded(s, w.what, func() T { return f(ctx) })
+		v, err = guarded(s, w.what, func() T { return f(p) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
-		if ctx.Err() != nil {
-			v, err = none, interrupted(ctx, w, true)
+		if p.Err() != nil {
+			v, err = none, interrupted(&p.callContext, w, true)
 		}
-		here = decide(&v, err)
+		here = p.decide(&v, err)
 	}()
 	if here {
-		patient()
-		finish(v, s.told(err), true)
+		p.finish(v, s.told(err), true)
 	}
 	return here
 }
 
+// A pending is a call between its arrival and its answer. It is the call's context.
+type pending[T any] struct {
+	callContext
+	s      *Session
+	w      work
+	settle func(v *T, ran bool, err error)
+	then   func(v T, err error, here bool)
+
+	deciding sync.Mutex // held while it is decided what becomes of the call; guards decided
+	decided  bool
+}
+
+// decide settles a call that has run for whoever comes first: its handler, or who gives it up.
+func (p *pending[T]) decide(v *T, err error) (first bool) {
+	p.deciding.Lock()
+	defer p.deciding.Unlock()
+	if first = !p.decided; first {
+		p.decided = true
+		p.settle(v, true, err)
+	}
+	return first
+}
+
+// giveUp answers the caller of a call whose context has ended.
+func (p *pending[T]) giveUp() {
+	var v T // settle may write to it
+	if err := interrupted(&p.callContext, p.w, true); p.decide(&v, err) {
+		p.finish(v, p.s.told(err), false)
+	}
+}
+
+func (p *pending[T]) finish(v T, err error, here bool) {
+	p.release()
+	p.s.leave()
+	p.then(v, err, here)
+}
+
 // takeTurn waits for the turn, or a share of it.
-func (s *Session) takeTurn(ctx context.Context, w work) (running int, err error) {
-	err = s.turn.Acquire(ctx, w.share)
+func (s *Session) takeTurn(c *callContext, w work) (running int, err error) {
+	if c.Err() != nil || !s.turn.TryAcquire(w.share) { // which asks for no channel, and passes nobody who waits
+		err = s.turn.Acquire(c, w.share)
+	}
 	switch {
 	case err != nil:
-		err = s.told(interrupted(ctx, w, false))
+		err = s.told(interrupted(c, w, false))
 	case s.ctx.Err() != nil: // the session's end has begun, and is about to end ctx
 		s.turn.Release(w.share)
 		err = context.Cause(s.ctx)
@@ -144,8 +156,8 @@ func do[T any](s *Session, ctx context.Context, w work, f func(context.Context) 
 func nothing[T any](*T, bool, error) {}
 
 // interrupted is why a call whose context has ended has ended.
-func interrupted(ctx context.Context, w work, ran bool) error {
-	cause := context.Cause(ctx)
+func interrupted(c *callContext, w work, ran bool) error {
+	cause := c.why()
 	if errors.Is(cause, errDeadline) {
 		return &TimeoutError{What: w.what, Limit: w.limit, Ran: ran}
 	}
@@ -154,8 +166,7 @@ func interrupted(ctx context.Context, w work, ran bool) error {
 
 // told tells the operator of a deadline that has passed, and returns the error.
 func (s *Session) told(err error) error {
-	var timeout *TimeoutError
-	if errors.As(err, &timeout) {
+	if timeout, ok := errors.AsType[*TimeoutError](err); ok {
 		s.log.Warn("call timed out", "event", "call_timeout", "call", timeout.What, "limit", timeout.Limit, "ran", timeout.Ran)
 	}
 	return err
@@ -192,8 +203,11 @@ func (s *Session) count(score gym.Score) gym.Episode {
 // isStep reports whether a call that asked for a step was one: if it ran, for it may have changed the world though nobody
 // awaits the answer, or if its time passed in the queue.
 func isStep(ran bool, err error) bool {
-	var timeout *TimeoutError
-	return ran || errors.As(err, &timeout)
+	if ran {
+		return true
+	}
+	_, late := errors.AsType[*TimeoutError](err)
+	return late
 }
 
 func or(limit, fallback time.Duration) time.Duration {
@@ -258,8 +272,7 @@ func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit t
 			if c.scoreErr != nil {
 				s.log.Error("scoring failed", "event", "score_error", "tool", c.answer.Tool, "error", c.scoreErr)
 			}
-			var timeout *TimeoutError
-			if errors.As(err, &timeout) {
+			if timeout, ok := errors.AsType[*TimeoutError](err); ok {
 				fault := &tools.Error{Type: tools.Timeout, Tool: name, Message: timeout.Error(), Err: timeout}
 				c, err = toolCall{answer: gym.ToolAnswer{Tool: name, Err: fault}}, nil
 			}

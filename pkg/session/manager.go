@@ -148,6 +148,11 @@ func (m *Manager) build(ctx context.Context, s *Session) error {
 	ctx, cancel := context.WithTimeout(ctx, m.opts.ResetTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	s.mu.Lock()
+	running := s.begun("New")
+	s.mu.Unlock()
+	defer s.returned(running)
+	defer s.tellStuck(ctx)()
 	inst, fault := m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
 	if fault == nil && s.ready(inst) {
 		if s.ahead {
@@ -261,7 +266,7 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	if err != nil {
 		for _, s := range live {
 			if what, age := s.Running(); what != "" {
-				s.log.Error("left behind", "event", "left_behind", "call", what, "age", age.Round(time.Millisecond))
+				s.log.Error("left behind", "event", "left_behind", "call", what, "age", age.Round(time.Millisecond), "reason", s.Reason())
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Session) Linger(ctx context.Context, h Hold, wait time.Duration) error 
 	s.mu.Lock()
 	if h != Owner || wait <= 0 || s.closeDue || s.state != open {
 		s.mu.Unlock()
-		return s.Release(ctx, h)
+		return s.release(ctx, h, "its socket was lost")
 	}
 	s.last = time.Now()
 	s.sockets--

@@ -14,7 +14,7 @@ type waiter struct {
 	// handed over under the manager's lock.
 	served chan *Session
 	place  *list.Element // in the queue, while it is there; nil after
-	// extra says that the queue was full: the waiter is there because room is being made, which frees a place for it.
+	// extra says that the queue is full without it: it is there because room is being made, which frees a place for it.
 	extra bool
 }
 
@@ -32,13 +32,14 @@ func (m *Manager) reserve(ctx context.Context) (*Session, error) {
 			return s, nil
 		}
 	}
-	w := &waiter{served: make(chan *Session, 1), extra: m.queue.Len()-m.extras >= m.opts.Queue}
-	if w.extra {
+	full := m.queue.Len()-m.extras >= m.opts.Queue
+	w := &waiter{served: make(chan *Session, 1), extra: full}
+	if full {
 		m.extras++
 	}
 	w.place = m.queue.PushBack(w)
 	m.mu.Unlock()
-	if w.extra && !m.makeRoom(w) {
+	if full && !m.makeRoom(w, true) {
 		return m.leaveQueue(w)
 	}
 	if m.opts.Queue > 0 {
@@ -46,7 +47,7 @@ func (m *Manager) reserve(ctx context.Context) (*Session, error) {
 		if s != nil || err != nil {
 			return s, err
 		}
-		if !m.makeRoom(w) {
+		if !m.makeRoom(w, false) {
 			return m.leaveQueue(w)
 		}
 	}

@@ -50,10 +50,9 @@ func (s *Session) silence() time.Duration {
 
 // makeRoom begins the end of the session whose socket has been silent longest, if one has been silent long enough: a client
 // that crashed or stopped must not keep others out. It is done for a waiter who would be refused otherwise: one who found
-// the queue full, or whose time is up. The slot goes to who is first in the queue, and the others move up. makeRoom reports
+// the queue full, which full tells, or whose time is up. The slot goes to who is first in the queue, and the others move up. makeRoom reports
 // whether w may wait on: it is false where nobody is silent.
-func (m *Manager) makeRoom(w *waiter) bool {
-	full := w.extra
+func (m *Manager) makeRoom(w *waiter, full bool) bool {
 	for {
 		silentest := m.silentest()
 		if silentest == nil {

@@ -42,6 +42,7 @@ type Session struct {
 	created  time.Time  // when its opener came
 	state    state
 	ending   bool          // the teardown has begun
+	reason   string        // of the end, once it has begun
 	sockets  int           // sockets that use the session: it is not idle while there are any
 	owned    bool          // the socket that opened the session is there
 	held     bool          // a gym channel has the session; there is one at most
@@ -233,6 +234,10 @@ const (
 // Release is called when a socket has gone, with what it had of the session. It ends the session if the socket owned it,
 // or if a close was asked for meanwhile, and waits for that as long as ctx allows.
 func (s *Session) Release(ctx context.Context, h Hold) error {
+	return s.release(ctx, h, "its socket was closed")
+}
+
+func (s *Session) release(ctx context.Context, h Hold, reason string) error {
 	s.mu.Lock()
 	s.last = time.Now()
 	s.sockets--
@@ -249,7 +254,7 @@ func (s *Session) Release(ctx context.Context, h Hold) error {
 	s.armIdle()
 	s.mu.Unlock()
 	if end {
-		return s.Close(ctx, "its socket has gone")
+		return s.Close(ctx, reason)
 	}
 	return nil
 }
@@ -326,6 +331,9 @@ func (s *Session) wait(ctx context.Context) error {
 // does both under one lock. cause is what calls are told. While the environment is being built it only cancels that; the builder finds out.
 func (s *Session) begin(reason string, cause *Error) {
 	s.state = closing
+	if s.reason == "" {
+		s.reason = reason
+	}
 	start := s.inst != nil && !s.ending
 	s.ending = s.ending || start
 	for _, t := range []*time.Timer{s.idle, s.awaited} {
@@ -336,12 +344,12 @@ func (s *Session) begin(reason string, cause *Error) {
 	s.mu.Unlock()
 	s.cancel(cause)
 	if start {
-		go s.teardown(reason)
+		go s.teardown()
 	}
 }
 
 // teardown ends when the last call has returned; done is closed last.
-func (s *Session) teardown(reason string) {
+func (s *Session) teardown() {
 	s.mu.Lock()
 	var agents []*Agent
 	for a := range s.agents {
@@ -360,7 +368,7 @@ func (s *Session) teardown(reason string) {
 	}
 	s.mu.Lock()
 	s.closeErr = err
-	steps, age := s.steps, time.Since(s.created)
+	reason, steps, age := s.reason, s.steps, time.Since(s.created)
 	s.mu.Unlock()
 	s.log.Info("session closed", "event", "session_close", "reason", reason, "total_steps", steps,
 		"age", age.Round(time.Millisecond))
@@ -376,7 +384,7 @@ const stuckAfter = 5 * time.Second
 func (s *Session) awaitTurn() {
 	told := time.AfterFunc(stuckAfter, func() {
 		if what, age := s.Running(); what != "" {
-			s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", what, "age", age.Round(time.Millisecond))
+			s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", what, "age", age.Round(time.Millisecond), "reason", s.Reason())
 		}
 	})
 	defer told.Stop()
@@ -389,7 +397,7 @@ func (s *Session) closeInstance() error {
 	s.mu.Unlock()
 	defer s.returned(running)
 	told := time.AfterFunc(stuckAfter, func() {
-		s.log.Error("the environment's Close has not returned", "event", "stuck_close", "age", stuckAfter)
+		s.log.Error("the environment's Close has not returned", "event", "stuck_close", "age", stuckAfter, "reason", s.Reason())
 	})
 	defer told.Stop()
 	return s.inst.Close()
@@ -400,6 +408,13 @@ type running struct {
 	n     int // by which it is found again
 	what  string
 	since time.Time
+}
+
+// Reason is why the session has ended, or is ending; "" while it is not.
+func (s *Session) Reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
 }
 
 // Running is what has the session's turn, and for how long; of several concurrent calls the oldest; "" if nothing has.

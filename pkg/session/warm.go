@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -95,11 +97,33 @@ func (s *Session) awaitBuilt(ctx context.Context) error {
 		s.begin("its opener has gone", errClosed())
 		return context.Cause(ctx)
 	case <-late.C:
-		s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", "New", "age", s.m.opts.ResetTimeout+stuckAfter)
 		err := s.m.errFactory(fmt.Errorf("it took longer than %v", s.m.opts.ResetTimeout))
 		s.mu.Lock()
 		s.begin("it was not built in time", err)
 		return err
+	}
+}
+
+// tellStuck has the operator told when New has not returned some time after its context has ended.
+func (s *Session) tellStuck(ctx context.Context) (returned func()) {
+	var told *time.Timer
+	start := time.Now()
+	var mu sync.Mutex // guards told
+	stop := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		told = time.AfterFunc(stuckAfter, func() {
+			s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", "New",
+				"age", time.Since(start).Round(time.Millisecond), "reason", cmp.Or(s.Reason(), "its time is up"))
+		})
+	})
+	return func() {
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if told != nil {
+			told.Stop()
+		}
 	}
 }
 

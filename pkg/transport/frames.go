@@ -167,7 +167,7 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 	case q.typ == "close":
 		reply(nil, true, true)
 	case q.id != "":
-		reply(k.answerOnce(ctx, q), false, true)
+		reply(k.answerOnce(q), false, true)
 	case q.typ == "step" && k.s.simulation():
 		return k.step(ctx, q, reply)
 	default:
@@ -178,7 +178,7 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 
 // answerOnce answers a request that has an id: it is served once, however often it is sent, and goes on when its socket is
 // lost.
-func (k *socket) answerOnce(ctx context.Context, q gymRequest) []byte {
+func (k *socket) answerOnce(q gymRequest) []byte {
 	failed := func(err error) []byte {
 		f := k.frameError(err)
 		f.RequestID = q.id
@@ -197,7 +197,7 @@ func (k *socket) answerOnce(ctx context.Context, q gymRequest) []byte {
 	if err != nil {
 		return failed(err)
 	}
-	return r.Wait(ctx)
+	return r.Wait(k.ctx)
 }
 
 func (k *socket) encodeOutcome(f frame, err error) []byte {

@@ -46,6 +46,8 @@ type socket struct {
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
+	calls context.Context         // of calls: ends with ctx and with the session; set with it
+	free  context.CancelFunc      // releases calls
 	why   atomic.Pointer[parting] // why it goes; see because
 	pulse pulse
 	slow  *time.Timer // runs while a message is written
@@ -284,7 +286,7 @@ func (k *socket) answerOne(text []byte) (here bool) {
 			here = true
 		}
 	}()
-	return k.answer(k.ctx, text, func(reply []byte, last, here bool) {
+	return k.answer(k.calls, text, func(reply []byte, last, here bool) {
 		k.send(reply, last)
 		if !here {
 			k.goOn()

@@ -113,6 +113,7 @@ func (k *socket) open(id string) bool {
 			return false
 		}
 	}
+	k.calls, k.free = k.session.Bind(k.ctx)
 	k.unlink = context.AfterFunc(k.session.Context(), k.sessionOver)
 	if k.hold != session.Joined {
 		k.session.Watch(k.hold, &k.pulse)
@@ -166,6 +167,7 @@ func (k *socket) releaseOnce() {
 		return
 	}
 	k.unlink()
+	k.free()
 	// What the environment's Close returns is in the log.
 	ctx := context.WithoutCancel(k.ctx)
 	if k.parted.Load() {

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A callContext is the context of one call. It ends with the caller's context, with the session, or when the call's time is
+// up, whichever is first, and has the caller's values. The standard library's contexts would do, three of them nested and
+// two AfterFuncs; this one costs a step a fifth of that.
+type callContext struct {
+	context.Context // the caller's
+	deadline        time.Time
+	timer           *time.Timer
+	stops           [2]func() bool // of the watch over the caller's context, and over the session's
+
+	mu    sync.Mutex           // guards what follows
+	done  chan struct{}        // made when it is asked for
+	err   error                // context.Canceled or context.DeadlineExceeded; nil while the call may go on
+	cause error                // why it has ended
+	ended func()               // run when it ends, in a goroutine of its own; nil: none
+	after map[*func()]struct{} // the same of others: see AfterFunc
+}
+
+// boundKey is under what a context has the session that it ends with.
+type boundKey struct{}
+
+// Bind returns a context that ends with ctx and with the session, for many calls: each of them watches one context then
+// instead of two. cancel releases it.
+func (s *Session) Bind(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
+	ctx, end := context.WithCancelCause(context.WithValue(ctx, boundKey{}, s))
+	stop := context.AfterFunc(s.ctx, func() { end(context.Cause(s.ctx)) })
+	return ctx, func() { stop(); end(nil) }
+}
+
+// begin makes the context that of a call, which must release it.
+func (c *callContext) begin(ctx context.Context, s *Session, limit time.Duration) {
+	c.mu.Lock() // what ends it waits until it is whole
+	defer c.mu.Unlock()
+	c.Context, c.deadline = ctx, time.Now().Add(limit)
+	if d, ok := ctx.Deadline(); ok && d.Before(c.deadline) {
+		c.deadline = d
+	}
+	c.timer = time.AfterFunc(limit, c.timeUp)
+	c.stops[0] = context.AfterFunc(ctx, c.callerGone)
+	if bound, _ := ctx.Value(boundKey{}).(*Session); bound != s {
+		c.stops[1] = context.AfterFunc(s.ctx, func() { c.end(context.Canceled, context.Cause(s.ctx)) })
+	}
+}
+
+func (c *callContext) timeUp() { c.end(context.DeadlineExceeded, errDeadline) }
+
+func (c *callContext) callerGone() { c.end(c.Context.Err(), context.Cause(c.Context)) }
+
+// end ends the context, once.
+func (c *callContext) end(err, cause error) {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.err, c.cause = err, cause
+	if c.done != nil {
+		close(c.done)
+	}
+	ended, after := c.ended, c.after
+	c.ended, c.after = nil, nil
+	c.mu.Unlock()
+	c.unwatch()
+	if ended != nil {
+		go ended()
+	}
+	for f := range after {
+		go (*f)()
+	}
+}
+
+func (c *callContext) unwatch() {
+	c.timer.Stop()
+	for _, stop := range c.stops {
+		if stop != nil {
+			stop()
+		}
+	}
+}
+
+// whenEnded has f run when the context ends, unless it is released before.
+func (c *callContext) whenEnded(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return
+	}
+	c.ended = f
+}
+
+// release ends the context of a call that is over.
+func (c *callContext) release() {
+	c.mu.Lock()
+	c.ended = nil
+	c.mu.Unlock()
+	c.end(context.Canceled, context.Canceled)
+}
+
+func (c *callContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func (c *callContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+func (c *callContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// why is why the context has ended; nil while it has not.
+func (c *callContext) why() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// AfterFunc has f run in a goroutine of its own when the context ends. It is what the context package asks a context of
+// another make for, so that contexts made from this one need no goroutine.
+func (c *callContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.after == nil {
+		c.after = map[*func()]struct{}{}
+	}
+	c.after[&f] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, waiting := c.after[&f]
+		delete(c.after, &f)
+		return waiting
+	}
+}
