@@ -118,7 +118,11 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 	s, err := m.reserve(ctx)
 	if err != nil {
 		if full(err) {
-			m.opts.Logger.Warn("no free session; -max-sessions sets how many there may be", "event", "capacity", "max", m.opts.Max, "origin", origin.String())
+			message := "no free session; -max-sessions sets how many there may be"
+			if m.class.Exclusive {
+				message = "no free session; the environment is exclusive, so there is one at a time"
+			}
+			m.opts.Logger.Warn(message, "event", "capacity", "max", m.opts.Max, "origin", origin.String())
 		}
 		return nil, err
 	}

@@ -81,6 +81,7 @@ func (s *Session) Linger(ctx context.Context, h Hold, wait time.Duration) error 
 		return s.release(ctx, h, "its socket was lost")
 	}
 	s.last = time.Now()
+	s.patience = wait
 	s.sockets--
 	s.letGo()
 	s.channels[Owner] = nil // the time that it asked for is the session's
@@ -90,6 +91,13 @@ func (s *Session) Linger(ctx context.Context, h Hold, wait time.Duration) error 
 	s.log.Info("socket lost; the session waits for it", "event", "session_waits", "wait", wait)
 	s.mu.Unlock()
 	return nil
+}
+
+// Patience is how long the session has last waited for its owner; 0 if it never has.
+func (s *Session) Patience() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.patience
 }
 
 // notResumed ends a session whose socket has not come back. turn tells which wait it is of: another may have begun since.

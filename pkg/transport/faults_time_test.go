@@ -77,7 +77,7 @@ func (sc *slowScene) ended(level slog.Level, cause string) {
 	if e := sc.log.want(sc.t, "socket_closed", "session", victim, "cause", cause, "door", "/ws"); e.level != level {
 		sc.t.Errorf("logged as %v, want %v", e.level, level)
 	}
-	sc.log.want(sc.t, "session_close", "session", victim, "reason", "its socket has gone")
+	sc.log.want(sc.t, "session_close", "session", victim, "reason", "its socket was lost")
 }
 
 func TestFaultHalfOpenSocket(t *testing.T) {

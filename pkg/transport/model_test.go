@@ -41,6 +41,7 @@ type modelSession struct {
 	owner, held  *modelPeer
 	joined       []*modelPeer
 	awaited      time.Duration // until when it waits for a lost owner
+	patience     time.Duration // of its last such wait
 	closeDue     bool
 	last         time.Duration
 	running      *modelCall // what has the turn
@@ -488,6 +489,9 @@ func (m *model) hold(p *modelPeer, s *modelSession) {
 	s.held, p.session, s.last = p, s, m.now
 	if s.awaited > 0 {
 		s.awaited, s.owner = 0, p
+		if p.resume == 0 {
+			p.resume = s.patience
+		}
 	}
 }
 
@@ -538,7 +542,7 @@ func (m *model) lose(p *modelPeer, abrupt bool) {
 	s.joined = slices.DeleteFunc(s.joined, func(j *modelPeer) bool { return j == p })
 	switch {
 	case owner && abrupt && p.resume > 0 && !s.closeDue:
-		s.awaited = m.now + p.resume
+		s.awaited, s.patience = m.now+p.resume, p.resume
 	case owner || s.closeDue && s.held == nil && s.owner == nil:
 		m.end(s)
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,26 @@ func TestResumeWaitsExactly(t *testing.T) {
 		synctest.Wait()
 		active(t, srv, 0)
 	})
+}
+
+// Who has come back may be lost again, and what is no number of seconds is refused.
+func TestResumeHoldsForWhoComesBack(t *testing.T) {
+	srv, base := startLab(t, false)
+	ws := dial(t, base+"/ws?resume=60")
+	ws.ask(stepFrame("say", `{"text":"x"}`))
+	for range 3 {
+		ws.CloseNow()
+		waitFor(t, "the loss", func() bool { return srv.Sessions().List()[0].Attachment == session.AttachedLost })
+		ws = dial(t, base+"/ws?session_id="+labSession)
+		if got := ws.ask(`{"type":"state"}`); !strings.Contains(got, `"step_count":1`) {
+			t.Fatalf("got %s", got)
+		}
+	}
+	for _, bad := range []string{"60s", "abc", "-1", "", "NaN"} {
+		if status, reply := request(t, http.MethodGet, base+"/ws?resume="+bad, ""); status != http.StatusBadRequest || !strings.Contains(reply, "want a number of seconds") {
+			t.Errorf("resume=%s: %d %s", bad, status, reply)
+		}
+	}
 }
 
 func TestRepliesAreBounded(t *testing.T) {

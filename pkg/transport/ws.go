@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,8 +32,16 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 			return
 		}
 	}
+	resume, err := resumeOf(r)
+	if err != nil {
+		writeDetail(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	k := &socket{s: s, base: s.baseURL(r), remote: r.RemoteAddr}
 	build(k)
+	if k.origin == session.ByGymSocket {
+		k.resume = resume
+	}
 	if announced(r) && isHandshake(r) {
 		if err := k.find(r.Context(), addressed(r)); err != nil {
 			httpError(w, err)
@@ -54,7 +63,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		if k.session != nil { // the connection was lost just now
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), closeWait)
 			defer cancel()
-			k.session.Linger(ctx, k.hold, resumeOf(r))
+			k.session.Linger(ctx, k.hold, max(resume, k.session.Patience()))
 		}
 		return
 	}
@@ -63,9 +72,6 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
 	k.init(conn, ctx, gone)
-	if k.origin == session.ByGymSocket {
-		k.resume = resumeOf(r)
-	}
 	k.serve(addressed(r))
 }
 
@@ -109,7 +115,7 @@ func (k *socket) open(id string) bool {
 		if err := k.find(k.ctx, id); err != nil {
 			k.becauseRefused(err)
 			k.write(k.refuse(err))
-			k.conn.Close(refusal(err), "no session: see the last message")
+			k.conn.Close(refusal(err), closeReason(err))
 			return false
 		}
 	}
@@ -135,6 +141,9 @@ func (k *socket) find(ctx context.Context, id string) (err error) {
 	}
 	if err == nil {
 		k.session, k.hold, k.agent = found, hold, byHandle
+	}
+	if err == nil && hold == session.Owner && id != "" && k.resume == 0 {
+		k.resume = found.Patience() // who comes back may be lost again
 	}
 	return err
 }
@@ -180,13 +189,42 @@ func (k *socket) releaseOnce() {
 // maxResume bounds what a client may ask a session to wait for it.
 const maxResume = 10 * time.Minute
 
-// resumeOf is how long the session is to wait for a client that is lost: /ws?resume=SECONDS. What is no number is 0.
-func resumeOf(r *http.Request) time.Duration {
-	seconds, err := strconv.ParseFloat(r.URL.Query().Get("resume"), 64)
-	if err != nil || !(seconds > 0) {
-		return 0
+// resumeOf is how long the session is to wait for a client that is lost: /ws?resume=SECONDS; 0 where nothing is said.
+func resumeOf(r *http.Request) (time.Duration, error) {
+	if !r.URL.Query().Has("resume") {
+		return 0, nil
 	}
-	return time.Duration(min(seconds, maxResume.Seconds()) * float64(time.Second))
+	text := r.URL.Query().Get("resume")
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds >= 0) {
+		return 0, fmt.Errorf("resume=%.40s: want a number of seconds, such as resume=60", text)
+	}
+	return time.Duration(min(seconds, maxResume.Seconds()) * float64(time.Second)), nil
+}
+
+// closeReason is an error as the reason of a close frame: some clients show that and not the message before it. It has room
+// for 123 bytes, and no place for an id.
+func closeReason(err error) string {
+	const more = "; see the last message"
+	se, _ := errors.AsType[*session.Error](err)
+	if se == nil {
+		return "no session" + more
+	}
+	switch se.Code {
+	case session.CapacityReached:
+		return fmt.Sprintf("no free session: %d of %d are in use; try again later", se.Active, se.Max)
+	case session.FactoryFailed:
+		return "the environment could not be built" + more
+	case session.Unknown:
+		return "unknown session: it was never opened here, or has ended"
+	case session.Initializing:
+		return "the session is still initializing; retry shortly"
+	case session.Busy:
+		return "the session already has an attached WebSocket"
+	case session.ShuttingDown:
+		return "the server is shutting down"
+	}
+	return "no session" + more
 }
 
 // writeChunk is how much is written at once. Between two chunks the library writes what else is due, pongs above all,
