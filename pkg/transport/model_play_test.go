@@ -514,8 +514,9 @@ func (p *play) post(peer *modelPeer) {
 func (p *play) postCall(a act) {
 	s, id := p.named(a.A)
 	q := &playPost{c: &modelCall{length: a.Time, ignore: a.Flag}}
-	body := func(id string) string {
-		return rpcCall("nap", fmt.Sprintf(`{"time":%d,"ignore":%t}`, a.Time, a.Flag), id)
+	body := func(id string) string { // a client's ids are its own, and each is used once
+		text := rpcCall("nap", fmt.Sprintf(`{"time":%d,"ignore":%t}`, a.Time, a.Flag), id)
+		return strings.Replace(text, `"id":7`, fmt.Sprintf(`"id":%d`, 100+len(p.posts)), 1)
 	}
 	if s != nil {
 		q.cancel = p.fire(http.MethodPost, "/mcp", body(id), nil, nil)
