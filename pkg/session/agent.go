@@ -385,14 +385,15 @@ type answeringConn struct {
 	a  *Agent
 	mu sync.Mutex
 	// open are the ids of requests that await an answer; an id that comes twice counts once.
-	open map[jsonrpc.ID]bool
+	open   map[jsonrpc.ID]bool
+	closed bool
 }
 
 func (c *answeringConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() {
 		c.mu.Lock()
-		if !c.open[r.ID] {
+		if !c.open[r.ID] && !c.closed {
 			c.open[r.ID] = true
 			c.a.add(1)
 		}
@@ -411,5 +412,17 @@ func (c *answeringConn) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 		c.mu.Unlock()
 	}
+	return err
+}
+
+// Close is called when the SDK has nothing left to do. What it has not answered by then it will not answer: where it closes
+// by itself, or its client has gone, it drops answers.
+func (c *answeringConn) Close() error {
+	err := c.Connection.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.a.add(-len(c.open))
+	clear(c.open)
 	return err
 }

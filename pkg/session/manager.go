@@ -103,6 +103,7 @@ type Origin int
 const (
 	ByGymSocket  Origin = iota // opened by /ws: ends with that socket, which holds it
 	ByMCPSocket                // opened by a WebSocket on /mcp: ends with that socket
+	ByStdio                    // opened for standard input and output: ends with them
 	ByCreate                   // openenv/session/create: ends when closed, or idle
 	ByInitialize               // an MCP client's initialize: ends when that client deletes it, or idle
 	Temporary                  // serves one call and is never found by id
@@ -316,5 +317,5 @@ func (m *Manager) await(ctx context.Context, live []*Session) error {
 }
 
 func (o Origin) String() string {
-	return [...]string{"ws", "mcp socket", "create", "initialize", "temporary", "unclaimed"}[o]
+	return [...]string{"ws", "mcp socket", "stdio", "create", "initialize", "temporary", "unclaimed"}[o]
 }

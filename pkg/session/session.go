@@ -98,7 +98,7 @@ func (s *Session) claim(origin Origin) {
 	s.origin = origin
 	s.created = time.Now()
 	s.last = s.created
-	if origin == ByGymSocket || origin == ByMCPSocket {
+	if origin == ByGymSocket || origin == ByMCPSocket || origin == ByStdio {
 		s.owned, s.sockets = true, 1
 		s.channels[Owner] = lively{}
 	}
@@ -357,8 +357,8 @@ func (s *Session) teardown() {
 		agents = append(agents, a)
 	}
 	s.mu.Unlock()
-	for _, a := range agents {
-		a.Leave()
+	for _, a := range agents { // all at once: one whose handler does not return keeps no answers of another back
+		go a.Leave()
 	}
 	s.leaving.Wait()
 	s.tasks.Wait()

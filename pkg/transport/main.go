@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,12 +43,13 @@ func Main(env gym.Definition) {
 		<-signals
 		os.Exit(exitFailed)
 	}()
-	os.Exit(Run(ctx, env, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(Run(ctx, env, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Run is [Main] without the process: it serves until ctx ends, as [Server.Serve] does, and returns the exit code. Addresses and what to try go to
-// stdout, the log and errors to stderr.
-func Run(ctx context.Context, env gym.Definition, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+// Run is [Main] without the process: it serves until ctx ends, as [Server.Serve] does, and returns the exit code. Addresses
+// and what to try go to stdout, the log and errors to stderr. With -stdio it serves a client who writes to stdin and reads
+// stdout, where nothing else goes then, until stdin or ctx ends; what waits for either is left behind.
+func Run(ctx context.Context, env gym.Definition, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c, err := parseConfig(args, getenv, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -56,9 +59,16 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{ReplaceAttr: clip}))
 	c.options.Logger = log
+	if c.stdio && stdout == io.Writer(os.Stdout) {
+		os.Stdout = os.Stderr                                   // what an author prints must not break the stream
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of the write, not the end
+	}
 	srv, err := New(ctx, env, c.options)
 	if err != nil {
 		return usage(stderr, err)
+	}
+	if c.stdio {
+		return srv.runStdio(ctx, log, stdin, stdout, stderr)
 	}
 	ln, err := net.Listen("tcp", c.addr)
 	if err != nil {
@@ -138,6 +148,7 @@ func hostOf(addr string) string {
 type config struct {
 	addr    string
 	control string // "": none
+	stdio   bool
 	options Options
 }
 
@@ -148,6 +159,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs.SetOutput(io.Discard) // errors are printed as one line by the caller
 	fs.StringVar(&c.addr, "addr", "127.0.0.1:8000", "`address` to listen on")
 	fs.StringVar(&c.control, "control-addr", "", "`address` of a second listener, for trainers and operators: all that the first serves, and /sessions; none if empty")
+	fs.BoolVar(&c.stdio, "stdio", false, "serve one MCP client on standard input and output, in place of an address")
 	mode := fs.String("mode", string(tools.ModeSimulation), "simulation or production")
 	fs.IntVar(&c.options.Sessions.Max, "max-sessions", session.DefaultMax, "how many sessions at once")
 	fs.IntVar(&c.options.Sessions.Queue, "queue", 0, "how many newcomers may wait for a session on a full server; 0 refuses them at once")
@@ -170,7 +182,12 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	if fs.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q; all options are flags (see -help)", fs.Arg(0))
 	}
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if err := fromEnvironment(fs, getenv); err != nil {
+		return c, err
+	}
+	if err := c.checkStdio(given); err != nil {
 		return c, err
 	}
 	var err error
@@ -214,7 +231,20 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 			c.options.AllowedHosts = append(c.options.AllowedHosts, h)
 		}
 	}
+	if c.stdio { // variables are for whatever is started beside it too, so they are no error
+		c.options = Options{Mode: c.options.Mode, Sessions: session.Options{ToolTimeout: c.options.Sessions.ToolTimeout, Max: 1}}
+	}
 	return c, nil
+}
+
+// checkStdio refuses flags that are given beside -stdio and would do nothing.
+func (c *config) checkStdio(given map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if c.stdio && name != "stdio" && name != "mode" && name != "tool-timeout" {
+			return fmt.Errorf("-%s makes no sense with -stdio, which serves one client and no address", name)
+		}
+	}
+	return nil
 }
 
 // fromEnvironment sets the flags that were not given from their OPENENV_* variables.

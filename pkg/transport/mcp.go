@@ -44,8 +44,9 @@ func (s *Server) serveMCPSocket(w http.ResponseWriter, r *http.Request) {
 	s.serveSocket(w, r, func(k *socket) {
 		k.origin = session.ByMCPSocket
 		k.refuse = func(err error) []byte { return encodeRPC(nullID, nil, err) }
+		k.dialog = &dialog{s: s, peer: k.peer, write: k.put}
 		k.answer = func(ctx context.Context, text []byte, reply replyFunc) bool {
-			reply(s.rpc(ctx, text, k.peer()), false, true)
+			reply(k.dialog.answer(ctx, text), false, true)
 			return true
 		}
 	})
@@ -293,11 +294,15 @@ func writeRPC(w http.ResponseWriter, status int, id strictjson.Raw, err error) {
 // steer sends a client of the stateless revision to initialize, so that it does not lose its state between two calls
 // unawares. The code is that of UnsupportedProtocolVersionError (MCP 2026-07-28); clients fall back on it.
 func steer(w http.ResponseWriter, id strictjson.Raw, version string) {
-	writeRPC(w, http.StatusBadRequest, id, &rpcError{
+	writeRPC(w, http.StatusBadRequest, id, unsupported(version))
+}
+
+func unsupported(version string) *rpcError {
+	return &rpcError{
 		Code:    -32022,
 		Message: "this address serves sessions: send initialize with one of the supported versions",
 		Data:    map[string]any{"supported": statefulVersions, "requested": shorten(version)},
-	})
+	}
 }
 
 // notFound answers for an id that names no session: 404, at which MCP clients initialise anew.

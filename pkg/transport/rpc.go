@@ -82,6 +82,11 @@ func (s *Server) rpc(ctx context.Context, text []byte, own peer) []byte {
 
 func (s *Server) rpcChecked(ctx context.Context, text []byte, own peer) []byte {
 	req, err := parseRPC(text)
+	return s.rpcParsed(ctx, req, err, own)
+}
+
+// rpcParsed answers what [parseRPC] has returned.
+func (s *Server) rpcParsed(ctx context.Context, req rpcRequest, err error, own peer) []byte {
 	if err == nil && !req.call && strings.HasPrefix(*req.Method, "notifications/") {
 		return nil
 	}

@@ -221,7 +221,7 @@ func runMain(t *testing.T, env gym.Definition, args []string, variables map[stri
 	stdout, stderr = newLines(), newLines()
 	code := make(chan int, 1)
 	go func() {
-		code <- Run(ctx, env, args, func(k string) string { return variables[k] }, stdout, stderr)
+		code <- Run(ctx, env, args, func(k string) string { return variables[k] }, strings.NewReader(""), stdout, stderr)
 	}()
 	return stdout, stderr, func(cause error) int { cancel(cause); return <-code }
 }
@@ -318,7 +318,7 @@ func TestMainRefusesAWrongStart(t *testing.T) {
 			env = labEnv()
 		}
 		var stdout, stderr bytes.Buffer
-		code := Run(t.Context(), env, c.args, func(k string) string { return c.vars[k] }, &stdout, &stderr)
+		code := Run(t.Context(), env, c.args, func(k string) string { return c.vars[k] }, strings.NewReader(""), &stdout, &stderr)
 		if code != exitUsage || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1 || stdout.Len() != 0 {
 			t.Errorf("%v %v: exit code %d, stdout %q, stderr %q; want one line with %q", c.args, c.vars, code, &stdout, &stderr, c.want)
 		}
@@ -327,7 +327,7 @@ func TestMainRefusesAWrongStart(t *testing.T) {
 
 func TestMainHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := Run(t.Context(), labEnv(), []string{"-help"}, func(string) string { return "" }, &stdout, &stderr)
+	code := Run(t.Context(), labEnv(), []string{"-help"}, func(string) string { return "" }, strings.NewReader(""), &stdout, &stderr)
 	if code != exitOK || stderr.Len() != 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}

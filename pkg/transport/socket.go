@@ -35,6 +35,7 @@ type socket struct {
 	answer func(ctx context.Context, text []byte, reply replyFunc) (here bool)
 	// refuse makes the message that tells an error: why there is no session, above all.
 	refuse func(err error) []byte
+	dialog *dialog        // on /mcp
 	origin session.Origin // how a session that the socket opens came to be
 	hold   session.Hold   // what the socket has of its session; set with it
 	agent  bool           // it came by a handle
@@ -50,6 +51,7 @@ type socket struct {
 	free  context.CancelFunc      // releases calls
 	why   atomic.Pointer[parting] // why it goes; see because
 	pulse pulse
+	turn  sync.Mutex  // held by who writes a message
 	slow  *time.Timer // runs while a message is written
 	// writing says that a message is being written, and unread that frames are not being read since the queue is full.
 	writing, unread atomic.Bool
@@ -115,6 +117,9 @@ func (k *socket) serve(id string) {
 			k.room.Wait()
 		}
 		k.mu.Unlock()
+		if k.dialog != nil {
+			k.dialog.leave()
+		}
 		k.logGone() // by now it is known whether there was a session
 		k.release()
 	})
@@ -124,6 +129,9 @@ func (k *socket) serve(id string) {
 	<-released
 	<-opened
 	k.readers.Wait()
+	if k.dialog != nil {
+		k.dialog.leaving.Wait()
+	}
 	k.relief.Stop()
 }
 
@@ -296,12 +304,8 @@ func (k *socket) answerOne(text []byte) (here bool) {
 
 // send writes a reply. After the last one the socket is closed, which ends the reading.
 func (k *socket) send(reply []byte, last bool) {
-	if reply != nil && k.ctx.Err() == nil {
-		if err := k.write(reply); err != nil {
-			k.becauseOf(err)
-			k.conn.CloseNow()
-			k.gone(errSocketGone)
-		}
+	if reply != nil {
+		k.put(reply)
 	}
 	if last {
 		k.parted.Store(true)
@@ -312,22 +316,37 @@ func (k *socket) send(reply []byte, last bool) {
 	}
 }
 
-// sessionOver takes the socket along with its session: at once if nobody answers, else after the answer that is due.
+// put writes one message. A socket that does not take it has gone.
+func (k *socket) put(text []byte) {
+	if k.ctx.Err() != nil {
+		return
+	}
+	if err := k.write(text); err != nil {
+		k.becauseOf(err)
+		k.conn.CloseNow()
+		k.gone(errSocketGone)
+	}
+}
+
+// sessionOver takes the socket along with its session: at once if nobody answers, else after the answers that are due.
 func (k *socket) sessionOver() {
 	k.mu.Lock()
 	k.over = true
 	idle := !k.answering
 	k.answering = k.answering || idle
 	k.mu.Unlock()
-	switch {
-	case idle:
-		k.next()
-	case k.writing.Load(): // to a peer that may not be reading
+	if k.writing.Load() { // to a peer that may not be reading
 		k.slow.Reset(hurryTime)
+	}
+	if idle {
+		k.next()
 	}
 }
 
 func (k *socket) closeOver() {
+	if k.dialog != nil {
+		k.dialog.await()
+	}
 	code, cause := websocket.StatusNormalClosure, "the session has ended"
 	if k.s.stopping() {
 		code, cause = websocket.StatusGoingAway, "the server is stopping"

@@ -81,7 +81,12 @@ const initializedWithin = time.Minute
 func (s *Server) connect(a *session.Agent) (mcp.Transport, gym.Gate) {
 	// What was sent is kept for a client that has lost a stream and asks for the rest of it.
 	t := &mcp.StreamableServerTransport{SessionID: a.ID, EventStore: newReplay()}
-	return statefulTransport{t}, func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	return statefulTransport{t}, gateOf(a)
+}
+
+// gateOf is the gate that an agent's requests pass.
+func gateOf(a *session.Agent) gym.Gate {
+	return func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && method == "tools/call" {
 			return agentResult(a.CallTool(ctx, call))
 		}
@@ -138,8 +143,19 @@ var agentMethods = map[string]bool{
 	"resources/unsubscribe": true, "completion/complete": true, "logging/setLevel": true,
 }
 
+// webAgent finds an agent of this door. Those of sockets have ids too, which open nothing.
+func (s *Server) webAgent(id string) (*session.Agent, error) {
+	agent, err := s.sessions.Agent(id)
+	if err == nil {
+		if _, ok := agent.Transport.(statefulTransport); !ok {
+			return nil, &session.Error{Code: session.Unknown, Message: "the id is not one of Streamable HTTP"}
+		}
+	}
+	return agent, err
+}
+
 func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID string, head rpcHead) {
-	agent, err := s.sessions.Agent(agentID)
+	agent, err := s.webAgent(agentID)
 	if err != nil {
 		notFound(w, head.id, err)
 		return
@@ -172,7 +188,7 @@ func (s *Server) streamMCP(w http.ResponseWriter, r *http.Request) {
 		writeRPC(w, http.StatusMethodNotAllowed, nullID, &rpcError{Code: rpcInvalidRequest, Message: r.Method + " needs an Mcp-Session-Id; begin with POST"})
 		return
 	}
-	agent, err := s.sessions.Agent(agentID)
+	agent, err := s.webAgent(agentID)
 	switch {
 	case err != nil:
 		notFound(w, nullID, err)

@@ -231,12 +231,18 @@ func closeReason(err error) string {
 // which it does not wait for longer than 5 seconds: a long message to a peer that reads must not cost it the socket.
 const writeChunk = 64 << 10
 
-// write writes one text message. A peer that has stopped reading is gone after a while.
+// write writes one text message, when those before it are written. A peer that has stopped reading is gone after a while.
 func (k *socket) write(text []byte) error {
+	k.turn.Lock()
+	defer k.turn.Unlock()
 	k.writing.Store(true)
 	defer k.writing.Store(false)
 	k.slow.Reset(timeFor(int64(len(text))))
 	defer k.slow.Stop()
+	// sessionOver looks at writing after the session has ended, so one of the two sees it.
+	if k.session != nil && k.session.Context().Err() != nil {
+		k.slow.Reset(hurryTime)
+	}
 	if len(text) <= writeChunk {
 		return k.conn.Write(context.Background(), websocket.MessageText, text)
 	}
