@@ -79,6 +79,22 @@ var doors = []door{
 	{name: "streamable handle", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
 		return streamableCaller(t, base+"/mcp/"+mint(t, base, createSession(t, base)))
 	}},
+	{name: "ws /mcp initialized", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return clientCaller(t, connectOver(t, nil, socketTransport{base + "/mcp"}))
+	}},
+	{name: "ws /mcp initialized joined", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return clientCaller(t, connectOver(t, nil, socketTransport{base + "/mcp?session_id=" + createSession(t, base)}))
+	}},
+	{name: "ws /mcp initialized handle", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
+		return clientCaller(t, connectOver(t, nil, socketTransport{base + "/mcp/" + mint(t, base, createSession(t, base))}))
+	}},
+	{name: "stdio", dialect: initialized, open: func(t *testing.T, srv *Server, _ string) caller {
+		return clientCaller(t, connectOver(t, nil, pipes(t, srv).transport()))
+	}},
+	{name: "stdio bare", dialect: bare, open: func(t *testing.T, srv *Server, _ string) caller {
+		c := pipes(t, srv)
+		return func(tool, args string) outcome { c.send(rpcCall(tool, args, "")); return readRPC(t, c.receive()) }
+	}},
 	{name: "stateless joined", dialect: initialized, open: func(t *testing.T, _ *Server, base string) caller {
 		return clientCaller(t, connectAs(t, base+"/mcp?session_id="+createSession(t, base), stateless))
 	}},

@@ -90,6 +90,11 @@ func gateOf(a *session.Agent) gym.Gate {
 		if call, ok := req.(*mcp.CallToolRequest); ok && method == "tools/call" {
 			return agentResult(a.CallTool(ctx, call))
 		}
+		// The SDK keeps the version that the client asks for beside the one that it answers with, and asks nothing of a client
+		// that would rather be stateless.
+		if init, ok := req.GetParams().(*mcp.InitializeParams); ok && init != nil && init.ProtocolVersion >= stateless {
+			init.ProtocolVersion = statefulVersions[0]
+		}
 		return a.Handle(ctx, method, req, next)
 	}
 }
