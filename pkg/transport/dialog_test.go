@@ -75,8 +75,10 @@ type pipeClient struct {
 	in  *io.PipeWriter // the server's input
 	out *io.PipeReader
 	buf *bufio.Reader
-	// served gets what serving came to.
-	served chan error
+}
+
+func newPipeClient(t *testing.T, in *io.PipeWriter, out *io.PipeReader) *pipeClient {
+	return &pipeClient{t, in, out, bufio.NewReader(out)}
 }
 
 // pipes has the server serve a pair of pipes. When the test ends they close, and the server must be done with them.
@@ -84,12 +86,13 @@ func pipes(t *testing.T, srv *Server) *pipeClient {
 	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
-	c := &pipeClient{t, toServer, fromServer, bufio.NewReader(fromServer), make(chan error, 1)}
-	go func() { c.served <- srv.serveStdio(context.Background(), in, out) }()
+	c := newPipeClient(t, toServer, fromServer)
+	served := make(chan error, 1)
+	go func() { served <- srv.serveStdio(context.Background(), in, out) }()
 	t.Cleanup(func() {
 		c.in.Close()
 		c.out.Close()
-		if err := within(t, "the end", c.served); err != nil {
+		if err := within(t, "the end", served); err != nil {
 			t.Error(err)
 		}
 	})

@@ -37,7 +37,7 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	w := &lineWriter{out: out, hurry: ctx.Done(), lost: stop}
 	// Who has standard input is an agent: for it there are tools and nothing else.
 	d := &dialog{s: s, peer: func() peer { return peer{session: live, agent: true} }, write: w.write}
-	lines := s.readLines(ctx, in)
+	lines := s.readLines(ctx, in, func() { time.AfterFunc(lastAnswers, func() { stop(errInputEnded) }) })
 	for open := true; open && ctx.Err() == nil; {
 		var l line
 		select {
@@ -55,8 +55,6 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		case <-ctx.Done():
 		}
 	}
-	ended := time.AfterFunc(lastAnswers, func() { stop(errInputEnded) })
-	defer ended.Stop()
 	if conn := d.last(); conn != nil {
 		select {
 		case <-conn.settled():
@@ -101,9 +99,8 @@ func (l line) done() {
 	}
 }
 
-// readLines reads lines until the input or ctx ends. As many wait as frames of a socket may. When the input ends, the lines
-// that wait have a while to be answered.
-func (s *Server) readLines(ctx context.Context, in io.Reader) <-chan line {
+// readLines reads lines until the input ends, which it tells, or ctx does. As many wait as frames of a socket may.
+func (s *Server) readLines(ctx context.Context, in io.Reader, ended func()) <-chan line {
 	lines := make(chan line, queuedFrames)
 	room := semaphore.NewWeighted(queuedBytes)
 	go func() {
@@ -132,6 +129,7 @@ func (s *Server) readLines(ctx context.Context, in io.Reader) <-chan line {
 				}
 			}
 			if err != nil {
+				ended()
 				return
 			}
 		}
