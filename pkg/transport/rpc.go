@@ -71,15 +71,7 @@ type peer struct {
 	limit   time.Duration    // deadline of its calls; 0: the server's
 }
 
-// rpc checks and answers one request. A nil answer means that none is due.
-func (s *Server) rpc(ctx context.Context, text []byte, own peer) []byte {
-	if err := strictjson.Check(text, s.opts.MaxDepth); err != nil {
-		own.logRefused(err)
-		return encodeRPC(nullID, nil, err)
-	}
-	return s.rpcChecked(ctx, text, own)
-}
-
+// rpcChecked answers one request, which is checked JSON. A nil answer means that none is due.
 func (s *Server) rpcChecked(ctx context.Context, text []byte, own peer) []byte {
 	req, err := parseRPC(text)
 	return s.rpcParsed(ctx, req, err, own)
