@@ -60,6 +60,7 @@ func run[T any](s *Session, ctx context.Context, w work, f func(context.Context)
 		defer s.returned(running)
 		v, err = guarded(s, w.what, func() T { return f(p) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
+		p.endIfLate()
 		if p.Err() != nil {
 			v, err = none, interrupted(&p.callContext, w, true)
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -178,4 +179,20 @@ func TestClosingWaitsForAllConcurrentCalls(t *testing.T) {
 			t.Errorf("%d steps; a call that was cancelled while it ran counts", s.Steps())
 		}
 	})
+}
+
+// What comes after the deadline is no answer, however late the timer is.
+func TestLateAnswersAreTimeOuts(t *testing.T) {
+	var c callContext
+	c.begin(context.Background(), &Session{ctx: context.Background()}, time.Hour)
+	defer c.release()
+	c.endIfLate()
+	if c.Err() != nil {
+		t.Fatal("ended in time")
+	}
+	c.deadline = time.Now() // as if the timer were an hour late
+	c.endIfLate()
+	if !errors.Is(c.Err(), context.DeadlineExceeded) || !errors.Is(c.why(), errDeadline) {
+		t.Errorf("got %v because of %v", c.Err(), c.why())
+	}
 }

@@ -51,6 +51,13 @@ func (c *callContext) begin(ctx context.Context, s *Session, limit time.Duration
 
 func (c *callContext) timeUp() { c.end(context.DeadlineExceeded, errDeadline) }
 
+// endIfLate ends the context if its time is up: on a busy machine a timer may be late.
+func (c *callContext) endIfLate() {
+	if !time.Now().Before(c.deadline) {
+		c.timeUp()
+	}
+}
+
 func (c *callContext) callerGone() { c.end(c.Context.Err(), context.Cause(c.Context)) }
 
 // end ends the context, once.
