@@ -1,7 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -279,4 +282,40 @@ func TestTimeOutsCountInTheirEpisode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nobody is told of a New that has returned when its session was ended.
+func TestQuickNewIsNotCalledStuck(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			log := &events{}
+			w := &world{}
+			m := w.manager(t, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+			ctx, cancel := context.WithCancel(t.Context())
+			w.fail = func(context.Context, int64) error { cancel(); return nil }
+			m.Open(ctx, ByCreate)
+			time.Sleep(time.Minute)
+			if text := log.String(); strings.Contains(text, "stuck") {
+				t.Fatal(text)
+			}
+		})
+	}
+}
+
+// events is a log that can be read while it is written.
+type events struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (e *events) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.buf.Write(b)
+}
+
+func (e *events) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.buf.String()
 }

@@ -106,12 +106,18 @@ func (s *Session) awaitBuilt(ctx context.Context) error {
 
 // tellStuck has the operator told when New has not returned some time after its context has ended.
 func (s *Session) tellStuck(ctx context.Context) (returned func()) {
-	var told *time.Timer
 	start := time.Now()
-	var mu sync.Mutex // guards told
+	var (
+		mu   sync.Mutex // guards what follows
+		over bool
+		told *time.Timer
+	)
 	stop := context.AfterFunc(ctx, func() {
 		mu.Lock()
 		defer mu.Unlock()
+		if over {
+			return
+		}
 		told = time.AfterFunc(stuckAfter, func() {
 			s.log.Error("a handler has not returned though its context has ended", "event", "stuck_handler", "call", "New",
 				"age", time.Since(start).Round(time.Millisecond), "reason", cmp.Or(s.Reason(), "its time is up"))
@@ -121,7 +127,7 @@ func (s *Session) tellStuck(ctx context.Context) (returned func()) {
 		stop()
 		mu.Lock()
 		defer mu.Unlock()
-		if told != nil {
+		if over = true; told != nil {
 			told.Stop()
 		}
 	}
