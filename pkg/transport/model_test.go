@@ -409,7 +409,7 @@ func (m *model) longestHandler() (d time.Duration) {
 	return d
 }
 
-// usable are the sessions that a step of a sequence may name, the latest last.
+// claimed are the sessions that a step of a sequence may name, the latest last.
 func (m *model) claimed() []*modelSession {
 	var all []*modelSession
 	for _, s := range m.sessions {
