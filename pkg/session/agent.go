@@ -43,6 +43,7 @@ type Agent struct {
 	told    bool                          // it is to be told of what happens while a tool runs
 	calls   map[string]context.CancelFunc // by request id: those that its door serves without the SDK
 	expires *time.Timer                   // ends the agent unless it is heard again; see Expect
+	goesOn  bool                          // it has been heard since its initialize, maybe before Expect
 	idle    chan struct{}                 // closed when ended and nothing is pending
 	left    chan struct{}                 // closed when the agent's end is over
 }
@@ -102,7 +103,7 @@ func (m *Manager) Agent(id string) (*Agent, error) {
 func (a *Agent) Expect(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.ended {
+	if !a.ended && !a.goesOn {
 		a.expires = time.AfterFunc(d, func() {
 			a.Session.log.Warn("an MCP client has initialised and not gone on", "event", "agent_lost", "after", d)
 			if a.Session.origin == ByInitialize {
@@ -174,6 +175,7 @@ func (a *Agent) Cancel(id string) bool {
 func (a *Agent) heard() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.goesOn = true
 	if a.expires != nil {
 		a.expires.Stop()
 	}
