@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/openenv-go/openenv-go/interop/internal/kit"
 )
 
 // runTimeout is far beyond what a run takes: some ten seconds.
@@ -42,13 +44,12 @@ var (
 )
 
 func TestConformance(t *testing.T) {
-	if os.Getenv("OPENENV_INTEROP") == "" {
-		t.Skip("to run the MCP conformance suite: OPENENV_INTEROP=1 go test ./interop/...")
-	}
+	kit.Need(t)
 	known := readBaseline(t)
-	dependOnSources(t)
+	kit.DependOnSources(t)
 	suite := install(t)
-	url := startServer(t, buildEverything(t))
+	// The suite leaves sessions behind, which a stop need not wait for.
+	url := kit.Start(t, kit.Build(t, "./examples/everything"), "-grace", "0").URL
 
 	skipped := map[string]bool{}
 	t.Run("runs", func(t *testing.T) { // returns when all parallel runs are over
@@ -107,7 +108,7 @@ func (s suite) play(t *testing.T, r run, address string, known *baseline) {
 	args := append([]string{filepath.Join(s.modules, r.release, "dist", "index.js"), "server", "--url", address, "--output-dir", results}, r.args...)
 	cmd := exec.CommandContext(ctx, s.node, args...)
 	cmd.Dir = results
-	cmd.Env = environ("NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
+	cmd.Env = kit.Environ()
 	cmd.WaitDelay = time.Second
 	out, runErr := cmd.CombinedOutput()
 

@@ -71,7 +71,7 @@ func NodeModules(t *testing.T, source string) string {
 				return err
 			}
 		}
-		return runAll(ctx, build, [][]string{{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}})
+		return runAll(ctx, build, [][]string{{"npm", "ci", "--ignore-scripts", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"}})
 	})
 	return filepath.Join(dir, "node_modules")
 }
