@@ -61,12 +61,7 @@ func (s *Session) Info() Info {
 
 // List describes all sessions that have been opened and have not ended, the oldest first; temporary ones too.
 func (m *Manager) List() []Info {
-	m.mu.Lock()
-	all := make([]*Session, 0, len(m.sessions))
-	for _, s := range m.sessions {
-		all = append(all, s)
-	}
-	m.mu.Unlock()
+	all := m.all()
 	list := make([]Info, 0, len(all))
 	for _, s := range all {
 		if i := s.Info(); i.Origin != unclaimed {

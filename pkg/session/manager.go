@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -244,6 +245,13 @@ func (m *Manager) Active() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.active()
+}
+
+// all returns every session that holds a slot, in no order, so that each can be looked at under its own lock.
+func (m *Manager) all() []*Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.sessions))
 }
 
 func (m *Manager) active() int { return len(m.sessions) - len(m.warm) }

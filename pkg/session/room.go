@@ -1,8 +1,6 @@
 package session
 
 import (
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -85,11 +83,8 @@ func (m *Manager) makeRoom(w *waiter, full bool) bool {
 
 // silentest finds the session that has been silent longest, and long enough; nil if none has.
 func (m *Manager) silentest() (silentest *Session) {
-	m.mu.Lock()
-	all := slices.Collect(maps.Values(m.sessions))
-	m.mu.Unlock()
 	longest := silentFor - 1
-	for _, s := range all {
+	for _, s := range m.all() {
 		s.mu.Lock()
 		if d := s.silence(); d > longest {
 			silentest, longest = s, d
