@@ -98,6 +98,10 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	s.serveSocket(w, r, func(k *socket) {
 		k.origin = session.ByGymSocket
 		k.answer, k.refuse = k.answerFrame, func(err error) []byte { return encodeFrame(frameError(err)) }
+		k.goodbye = func(text []byte) bool {
+			q, err := s.parseFrame(text)
+			return err == nil && q.typ == "close"
+		}
 	})
 }
 

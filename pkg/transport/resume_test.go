@@ -95,6 +95,7 @@ func TestOwnersWhoSayGoodbyeAreNotAwaited(t *testing.T) {
 	srv, base := startLab(t, false)
 	for _, leave := range []func(wsClient){
 		func(c wsClient) { c.send(`{"type":"close"}`); c.closed() },
+		func(c wsClient) { c.send(`{"type":"close"}`); c.CloseNow() },
 		func(c wsClient) { c.Close(websocket.StatusNormalClosure, "") },
 		func(c wsClient) { c.Close(websocket.StatusGoingAway, "") },
 		func(c wsClient) { c.Close(websocket.StatusNoStatusRcvd, "") },
@@ -103,6 +104,23 @@ func TestOwnersWhoSayGoodbyeAreNotAwaited(t *testing.T) {
 		ws := dial(t, base+"/ws?resume=60")
 		ws.ask(`{"type":"state"}`)
 		leave(ws)
+		waitFor(t, "the slot", func() bool { return srv.Sessions().Active() == 0 })
+	}
+}
+
+// A goodbye that waits behind another frame is one still when its client has hung up.
+func TestGoodbyesThatWaitAreHeeded(t *testing.T) {
+	srv, base := startLab(t, false)
+	for _, frames := range [][]string{
+		{`{"type":"close"}`},
+		{`{"type":"state"}`, `[1]`, ` { "type" : "cl\u006fse" } `, `{"type":"state"}`},
+	} {
+		ws := dial(t, base+"/ws?resume=60")
+		ws.send(stepFrame("wait", "{}"))
+		for _, f := range frames {
+			ws.send(f)
+		}
+		ws.CloseNow()
 		waitFor(t, "the slot", func() bool { return srv.Sessions().Active() == 0 })
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,15 +36,17 @@ type socket struct {
 	answer func(ctx context.Context, text []byte, reply replyFunc) (here bool)
 	// refuse makes the message that tells an error: why there is no session, above all.
 	refuse func(err error) []byte
-	dialog *dialog        // on /mcp
-	origin session.Origin // how a session that the socket opens came to be
-	hold   session.Hold   // what the socket has of its session; set with it
-	agent  bool           // it came by a handle
-	tell   atomic.Bool    // the next observation is to tell the session's id
-	base   string         // where the client reaches the server
-	remote string         // the client's address
-	resume time.Duration  // how long the session waits for the client if the socket is lost
-	parted atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
+	// goodbye reports whether a message asks for the socket to be closed; nil: none does.
+	goodbye func(text []byte) bool
+	dialog  *dialog        // on /mcp
+	origin  session.Origin // how a session that the socket opens came to be
+	hold    session.Hold   // what the socket has of its session; set with it
+	agent   bool           // it came by a handle
+	tell    atomic.Bool    // the next observation is to tell the session's id
+	base    string         // where the client reaches the server
+	remote  string         // the client's address
+	resume  time.Duration  // how long the session waits for the client if the socket is lost
+	parted  atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
@@ -197,6 +200,7 @@ func (k *socket) begin(data []byte) (frame int) {
 	k.unread.Store(false)
 	switch {
 	case k.ctx.Err() != nil: // after a close frame, say
+		k.drop(data)
 		return 0
 	case k.answering:
 		k.queue = append(k.queue, data)
@@ -274,6 +278,7 @@ func (k *socket) next() (data []byte, ok bool) {
 	}
 	if len(k.queue) == 0 || k.ctx.Err() != nil {
 		k.answering = false
+		k.drop(k.queue...)
 		k.queue, k.queued = nil, 0
 		k.room.Broadcast()
 		return nil, false
@@ -284,6 +289,13 @@ func (k *socket) next() (data []byte, ok bool) {
 	k.queue = k.queue[1:]
 	k.room.Broadcast()
 	return data, true
+}
+
+// drop leaves frames unanswered, since the socket has gone; but a client that has said goodbye is not awaited.
+func (k *socket) drop(frames ...[]byte) {
+	if k.goodbye != nil && slices.ContainsFunc(frames, k.goodbye) {
+		k.parted.Store(true)
+	}
 }
 
 // answerOne answers one frame. here says whether the answering part is still this goroutine's.
