@@ -150,7 +150,7 @@ func (s *Server) readLine(r *bufio.Reader) (text []byte, err error) {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err == nil && size > s.opts.MaxMessage+1:
+		case size > s.opts.MaxMessage+1 && (err == nil || errors.Is(err, io.EOF)): // after which the next read has EOF again
 			return nil, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a message over %d bytes", s.opts.MaxMessage)}
 		default:
 			return text, err

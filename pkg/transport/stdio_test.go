@@ -112,6 +112,19 @@ func TestStdioEnds(t *testing.T) {
 	}
 }
 
+// A last line that is too long is told so, whether it ends or not.
+func TestStdioLastLineTooLong(t *testing.T) {
+	for _, end := range []string{"", "\n"} {
+		srv, base := start(t, labEnv(), Options{MaxMessage: 1000})
+		c := dialogs["stdio"].talk(t, srv, base).(*pipeClient)
+		go func() {
+			io.WriteString(c.in, `{"x":"`+strings.Repeat("x", 1000)+end)
+			c.in.Close()
+		}()
+		wantNext(t, c, "-32600", "a message over 1000 bytes")
+	}
+}
+
 // What was sent before the input ended is answered.
 func TestStdioAnswersWhatItHasRead(t *testing.T) {
 	for _, agent := range []bool{false, true} {
