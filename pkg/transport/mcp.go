@@ -225,6 +225,7 @@ type rpcHead struct {
 	call      bool           // it has a method and an id
 	params    strictjson.Raw // nil: none
 	progress  bool           // it may ask for progress
+	logging   bool           // it asks for log messages, itself or in its array
 	version   string         // from params._meta, where MCP's stateless revision puts it
 }
 
@@ -238,12 +239,15 @@ func peek(body []byte) rpcHead {
 	h := rpcHead{id: nullID, valid: true}
 	if strictjson.Raw(body).Kind() == '[' {
 		var batch []struct {
-			ID strictjson.Raw `json:"id"`
+			ID     strictjson.Raw `json:"id"`
+			Method strictjson.Raw `json:"method"`
 		}
 		h.valid = strictjson.Unmarshal(body, &batch) == nil
 		h.batch = len(batch)
 		for _, m := range batch {
 			h.valid = h.valid && exactID(m.ID)
+			method, _ := strictjson.String(m.Method)
+			h.logging = h.logging || method == setLevel
 		}
 		return h
 	}
@@ -255,6 +259,7 @@ func peek(body []byte) rpcHead {
 	}
 	h.method, _ = strictjson.String(m.Method)
 	h.call, h.params = h.method != "" && m.ID != nil, m.Params
+	h.logging = h.method == setLevel
 	h.progress = bytes.Contains(m.Params, []byte("progressToken"))
 	h.oddParams = m.Params != nil && m.Params.Kind() != '{' && m.Params.Kind() != 'n'
 	if bytes.Contains(m.Params, []byte(mcp.MetaKeyProtocolVersion)) {
@@ -267,6 +272,8 @@ func peek(body []byte) rpcHead {
 	}
 	return h
 }
+
+const setLevel = "logging/setLevel"
 
 // maxBatch is how many requests an array of MCP 2025-03-26 may hold: each gets a goroutine of the SDK's.
 const maxBatch = 100

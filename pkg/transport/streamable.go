@@ -145,7 +145,7 @@ func agentFailure(err error) error {
 var agentMethods = map[string]bool{
 	"initialize": true, "ping": false, "tools/list": false, "tools/call": true, "prompts/list": false, "prompts/get": true,
 	"resources/list": false, "resources/templates/list": false, "resources/read": true, "resources/subscribe": true,
-	"resources/unsubscribe": true, "completion/complete": true, "logging/setLevel": true,
+	"resources/unsubscribe": true, "completion/complete": true, setLevel: true,
 }
 
 // webAgent finds an agent of this door. Those of sockets have ids too, which open nothing.
@@ -178,7 +178,7 @@ func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID strin
 	} else if cancelDirect(agent, head) {
 		w.WriteHeader(http.StatusAccepted)
 	} else {
-		if head.method == "logging/setLevel" {
+		if head.logging {
 			agent.Tell()
 		}
 		serveAgent(w, r, agent, head.id)

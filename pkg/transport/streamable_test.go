@@ -226,7 +226,7 @@ func TestCancelledByItsClient(t *testing.T) {
 
 // A call that needs no stream is answered with plain JSON, and one that does with a stream; the answer is the same.
 func TestAnswersWithoutAStream(t *testing.T) {
-	_, base := startLab(t, false)
+	srv, base := startLab(t, false)
 	headers := func(id string) []string {
 		return []string{"Accept", "application/json, text/event-stream", "Mcp-Session-Id", id, "MCP-Protocol-Version", "2025-11-25"}
 	}
@@ -271,6 +271,12 @@ func TestAnswersWithoutAStream(t *testing.T) {
 	contentType(plain, `{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"info"}}`)
 	if typ, body := contentType(plain, rpcCall("say", `{"text":"x"}`, "")); typ != stream {
 		t.Errorf("%s %s", typ, body)
+	}
+	old := rawInitialize(t, base+"/mcp", "2025-03-26") // which has batches
+	post(t, base+"/mcp", `[{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"info"}}]`,
+		"Accept", "application/json, text/event-stream", "Mcp-Session-Id", old, "MCP-Protocol-Version", "2025-03-26")
+	if a, err := srv.sessions.Agent(old); err != nil || !a.Told() {
+		t.Errorf("log messages asked for in a batch: %v", err)
 	}
 	// One that can be asked may be asked.
 	g := &guest{}
