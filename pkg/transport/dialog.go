@@ -70,7 +70,7 @@ func (d *dialog) initialize(ctx context.Context, text []byte) (reply []byte) {
 		return encodeRPC(head.id, nil, err)
 	}
 	context.AfterFunc(agent.Gone(), conn.end)
-	if reply = conn.hand(m, head.id); reply == nil {
+	if reply = conn.hand(m, head, len(text)); reply == nil {
 		select {
 		case <-conn.answered:
 		case <-conn.ended:

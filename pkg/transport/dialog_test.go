@@ -307,30 +307,95 @@ func TestDialogNotificationFlood(t *testing.T) {
 	}}, func(*desk) {})
 	eachDialog(t, env, func(t *testing.T, _ *Server, _ string, c talker) {
 		become(t, c)
-		const sent = 500
-		for range sent {
-			c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+		for i := range 5 { // what comes between them makes no room
+			for range 100 {
+				c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+			}
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"p%d","method":"ping"}`, i))
 		}
 		want(t, c, `{"jsonrpc":"2.0","id":1,"method":"nosuch"}`, "-32601") // all have been taken
-		for range maxInFlight {
-			go func() { open <- struct{}{} }()
-		}
-		for range maxInFlight {
+		for range maxNotices {
 			within(t, "a notification", entered)
+			open <- struct{}{}
 		}
-		for done := false; !done; {
-			select {
-			case open <- struct{}{}:
-			case <-time.After(200 * time.Millisecond):
-				done = true
-			}
+		for i := range 5 {
+			wantNext(t, c, fmt.Sprintf(`"id":"p%d"`, i), `"result":{}`)
 		}
-		if n := maxInFlight + len(entered); n > maxNotices+maxInFlight+1 {
-			t.Errorf("%d notifications were kept", n)
+		if n := len(entered); n != 0 {
+			t.Errorf("%d notifications more than %d were kept", n, maxNotices)
 		}
-		for len(entered) > 0 {
-			<-entered
-		}
+		go func() { open <- struct{}{} }()
+		c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`) // there is room again
+		within(t, "a notification", entered)
 		want(t, c, rpcCall("say", `{"text":"x"}`, ""), `"said":"x"`)
 	})
+}
+
+// Nothing that an agent sends takes the room of what cancels a request.
+func TestDialogCancelAmongTheBroken(t *testing.T) {
+	open := make(gate)
+	//lint:ignore SA1019 clients of the revisions up to 2025-11-25 send it
+	env := ownEnv(&mcp.ServerOptions{RootsListChangedHandler: func(context.Context, *mcp.RootsListChangedRequest) { <-open }}, func(d *desk) {
+		mcp.AddTool(d.server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		})
+	})
+	for name, broken := range map[string]func(i int) string{
+		"a call without a name": func(i int) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":5}}`, 100+i)
+		},
+		"progress of no call": func(int) string {
+			return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":[]}}`
+		},
+		"a cancel of no call": func(int) string {
+			return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[1]}}`
+		},
+		"a cancel of one ended": func(int) string {
+			return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`
+		},
+		"what waits": func(int) string { return `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachDialog(t, env, func(t *testing.T, srv *Server, _ string, c talker) {
+				become(t, c)
+				waiting(t, srv, c)
+				for i := range 3 * maxNotices {
+					c.send(broken(i))
+					if strings.Contains(broken(i), `"id"`) {
+						wantNext(t, c, fmt.Sprintf(`"id":%d`, 100+i), `"error"`)
+					}
+				}
+				c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"enough"}}`)
+				wantNext(t, c, `"id":7`)
+				for free := false; !free; {
+					select {
+					case open <- struct{}{}:
+					case <-time.After(100 * time.Millisecond):
+						free = true
+					}
+				}
+				want(t, c, rpcCall("say", `{"text":"x"}`, ""), `"said":"x"`)
+			})
+		})
+	}
+}
+
+// The requests that are under way hold no more together than one message may.
+func TestDialogBytesUnderWay(t *testing.T) {
+	const limit = 10_000
+	for name, d := range dialogs {
+		t.Run(name, func(t *testing.T) {
+			srv, base := start(t, labEnv(), Options{MaxMessage: limit, Sessions: counted().Sessions})
+			c := d.talk(t, srv, base)
+			become(t, c)
+			long := func(id int, size int) string {
+				return strings.Replace(rpcCall("wait", `{`+strings.Repeat(" ", size)+`}`, ""), `"id":7`, fmt.Sprintf(`"id":%d`, id), 1)
+			}
+			c.send(long(1, 4000))
+			c.send(long(2, 4000))
+			want(t, c, long(3, 4000), `"id":3`, "-32000", "would hold over 10000 bytes")
+			want(t, c, `{"jsonrpc":"2.0","id":4,"method":"ping"}`, `"id":4`, `"result":{}`)
+		})
+	}
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ import (
 const maxInFlight = 64
 
 // maxNotices is how many notifications of an agent may wait for the author's handlers, which take one after another; more
-// are dropped. The SDK would keep any number.
+// are dropped, but for those that cancel a request. The SDK would keep any number.
 const maxNotices = 64
 
 // A dialogConn is what the SDK sees of an agent that has a connection of its own: its transport and its connection in one.
@@ -36,17 +37,33 @@ type dialogConn struct {
 
 	mu       sync.Mutex // guards what follows
 	over     bool
-	first    bool                          // the first request has been answered
-	open     map[jsonrpc.ID]strictjson.Raw // ids of requests that have no answer, as they came
-	inFlight int                           // requests whose answers are not written
-	quiet    chan struct{}                 // closed when there are none; nil: nobody waits for that
-	begun    []*mcp.RequestExtra           // of what has been handed over and has not come to the gate, in its order
+	first    bool                  // the first request has been answered
+	open     map[jsonrpc.ID]*asked // requests that have no answer
+	inFlight int                   // requests whose answers are not written
+	quiet    chan struct{}         // closed when there are none; nil: nobody waits for that
+	notices  []notice              // notifications that may be waiting in the SDK, in their order; those that cancel apart
+	past     int                   // how many have been among them and are no more
+	held     int64                 // bytes of inFlight and notices; at most what one message may have
+}
+
+// asked is a request of the agent's.
+type asked struct {
+	id        strictjson.Raw // as it came
+	size      int64          // bytes
+	before    int            // how many notifications came before it: past+len(notices)
+	cancelled bool           // by the agent
+}
+
+// A notice is a notification of the agent's, by what the SDK gives to its handler.
+type notice struct {
+	extra *mcp.RequestExtra
+	size  int64
 }
 
 func newDialogConn(d *dialog, a *session.Agent) *dialogConn {
 	return &dialogConn{
 		d: d, agent: a, in: make(chan jsonrpc.Message), closed: make(chan struct{}), answered: make(chan struct{}),
-		ended: make(chan struct{}), open: map[jsonrpc.ID]strictjson.Raw{},
+		ended: make(chan struct{}), open: map[jsonrpc.ID]*asked{},
 	}
 }
 
@@ -69,22 +86,31 @@ func (c *dialogConn) take(text []byte) (reply []byte) {
 	case m == nil:
 		return nil
 	}
-	return c.hand(m, head.id)
+	return c.hand(m, head, len(text))
 }
 
 // hand hands a message to the SDK. The reply is that of a request which it does not get.
-func (c *dialogConn) hand(m jsonrpc.Message, id strictjson.Raw) (reply []byte) {
+func (c *dialogConn) hand(m jsonrpc.Message, head rpcHead, size int) (reply []byte) {
 	req, _ := m.(*jsonrpc.Request)
-	if req != nil {
+	isCall := req != nil && req.IsCall()
+	switch {
+	case isCall:
+		req.Extra = &mcp.RequestExtra{}
+		if err := c.admit(req.ID, &asked{id: head.id, size: int64(size)}); err != nil {
+			c.d.peer().logRefused(err)
+			return encodeRPC(head.id, nil, err)
+		}
+	case req != nil && req.Method == "notifications/cancelled":
+		req.Extra = &mcp.RequestExtra{}
+		id := cancelledBy(head)
+		if !c.cancels(id) {
+			return nil
+		}
+		req.Params = json.RawMessage(slices.Concat([]byte(`{"requestId":`), id, []byte(`}`))) // the reason, of any length, is for nobody
+	case req != nil:
 		extra := &mcp.RequestExtra{}
 		req.Extra = extra
-		if req.IsCall() {
-			if err := c.admit(req.ID, id); err != nil {
-				c.d.peer().logRefused(err)
-				return encodeRPC(id, nil, err)
-			}
-		}
-		if !c.begin(extra, req.IsCall()) {
+		if !c.note(notice{extra, int64(size)}) {
 			return nil
 		}
 	}
@@ -93,46 +119,57 @@ func (c *dialogConn) hand(m jsonrpc.Message, id strictjson.Raw) (reply []byte) {
 		return nil
 	case <-c.closed:
 	}
-	if req == nil || !req.IsCall() || !c.settle(req.ID) {
+	if !isCall {
 		return nil
 	}
-	defer c.written()
-	return encodeRPC(id, nil, errAgentOver)
+	q := c.settle(req.ID)
+	if q == nil {
+		return nil
+	}
+	defer c.written(q)
+	return encodeRPC(q.id, nil, errAgentOver)
 }
 
 var errAgentOver = &rpcError{Code: rpcNoSession, Message: "the client's part in the session has ended"}
 
 // admit counts a request, or says why it is not served.
-func (c *dialogConn) admit(id jsonrpc.ID, raw strictjson.Raw) error {
+func (c *dialogConn) admit(id jsonrpc.ID, q *asked) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, twice := c.open[id]
-	switch {
+	switch limit := c.d.s.opts.MaxMessage; {
 	case c.over:
 		return errAgentOver
-	case twice:
+	case c.open[id] != nil:
 		return &rpcError{Code: rpcInvalidRequest, Message: "invalid request: the id is that of a request which is under way"}
 	case c.inFlight >= maxInFlight:
 		return &rpcError{Code: rpcServer, Message: fmt.Sprintf("%d requests of this connection are under way; wait for an answer", maxInFlight)}
+	case c.inFlight > 0 && c.held+q.size > limit:
+		return &rpcError{Code: rpcServer, Message: fmt.Sprintf("the requests of this connection that are under way would hold over %d bytes; wait for an answer", limit)}
 	}
-	c.open[id] = raw
+	q.before = c.past + len(c.notices)
+	c.open[id] = q
 	c.inFlight++
+	c.held += q.size
 	return nil
 }
 
-// settle reports whether a request has no answer yet, and notes that it has one now.
-func (c *dialogConn) settle(id jsonrpc.ID) bool {
+// settle returns a request that has no answer yet, and notes that it has one now; nil: it has one.
+func (c *dialogConn) settle(id jsonrpc.ID) *asked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, open := c.open[id]
-	delete(c.open, id) // before the answer is out: then the client may use the id again
-	return open
+	q := c.open[id]
+	if q != nil {
+		delete(c.open, id) // before the answer is out: then the client may use the id again
+		c.pass(q.before - c.past)
+	}
+	return q
 }
 
 // written notes that an answer is written.
-func (c *dialogConn) written() {
+func (c *dialogConn) written(q *asked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.held -= q.size
 	c.inFlight--
 	if c.inFlight == 0 && c.quiet != nil {
 		close(c.quiet)
@@ -157,38 +194,59 @@ func (c *dialogConn) settled() <-chan struct{} {
 	return quiet
 }
 
-// begin notes what is handed over. It reports whether that is to be: a notification is dropped where too many wait.
-func (c *dialogConn) begin(extra *mcp.RequestExtra, call bool) bool {
+// cancels reports whether a request of that id is under way, which has not been cancelled before.
+func (c *dialogConn) cancels(raw strictjson.Raw) bool {
+	var v any
+	if strictjson.Unmarshal(raw, &v) != nil {
+		return false
+	}
+	id, err := jsonrpc.MakeID(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.begun) >= maxNotices+maxInFlight {
-		if !call {
-			return false
-		}
-		c.begun = nil // the SDK has answered earlier calls by itself, so nothing waits
+	q := c.open[id]
+	if err != nil || q == nil || q.cancelled {
+		return false
 	}
-	c.begun = append(c.begun, extra)
+	q.cancelled = true
 	return true
 }
 
-// past notes that what has that extra has come to the gate, or through it. The SDK begins with messages in their order, so
-// those before it have come as far, or were no good.
-func (c *dialogConn) past(extra *mcp.RequestExtra, through int) {
+// note counts a notification, or reports that too much waits.
+func (c *dialogConn) note(n notice) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.Index(c.begun, extra); i >= 0 {
-		c.begun = slices.Delete(c.begun, 0, i+through)
+	if len(c.notices) >= maxNotices || len(c.notices)+c.inFlight > 0 && c.held+n.size > c.d.s.opts.MaxMessage {
+		return false
+	}
+	c.notices = append(c.notices, n)
+	c.held += n.size
+	return true
+}
+
+// pass (mu held) notes that the first n notices do not wait any more. The SDK begins with messages in their order: when one
+// has come to its handler, or is answered, those before it have been handled, or were no good.
+func (c *dialogConn) pass(n int) {
+	for ; n > 0; n-- {
+		c.held -= c.notices[0].size
+		c.notices = c.notices[1:]
+		c.past++
+	}
+}
+
+// come notes that a notification has come to its handler, or that this is through with it.
+func (c *dialogConn) come(extra *mcp.RequestExtra, through int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.notices, func(n notice) bool { return n.extra == extra }); i >= 0 {
+		c.pass(i + through)
 	}
 }
 
 // gate is the gate that the agent's requests pass.
 func (c *dialogConn) gate(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	extra := req.GetExtra()
 	if agentNotices[method] {
-		c.past(extra, 0)
-		defer c.past(extra, 1)
-	} else {
-		c.past(extra, 1)
+		c.come(req.GetExtra(), 0)
+		defer c.come(req.GetExtra(), 1)
 	}
 	return gateOf(c.agent)(ctx, method, req, next)
 }
@@ -200,9 +258,9 @@ func (c *dialogConn) end() {
 	left := c.open
 	c.over, c.open = true, nil
 	c.mu.Unlock()
-	for _, id := range left {
-		c.d.write(encodeRPC(id, nil, errAgentOver))
-		c.written()
+	for _, q := range left {
+		c.d.write(encodeRPC(q.id, nil, errAgentOver))
+		c.written(q)
 	}
 }
 
@@ -231,32 +289,41 @@ func (c *dialogConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write writes a message, whatever becomes of the call that it belongs to. It does not fail when the connection has gone:
-// the SDK would write none of the answers that are left, and the agent's end counts them.
-func (c *dialogConn) Write(_ context.Context, m jsonrpc.Message) error {
+// Write writes a message: an answer, whatever becomes of its call; another one while ctx lasts, so that a client which does
+// not read does not keep a handler beyond its call's end. It does not fail when the connection has gone: the SDK would write
+// none of the answers that are left, and the agent's end counts them.
+func (c *dialogConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	text, err := jsonrpc.EncodeMessage(m)
-	res, isAnswer := m.(*jsonrpc.Response)
-	if !isAnswer {
-		c.mu.Lock()
-		over := c.over
-		c.mu.Unlock()
-		if err != nil || over {
-			return &jsonrpc.Error{Code: codeRejected, Message: errors.Join(err, errAgentOver).Error()}
+	if res, ok := m.(*jsonrpc.Response); ok {
+		q := c.settle(res.ID)
+		if q == nil {
+			return nil
+		}
+		defer c.written(q)
+		if err != nil {
+			text = encodeRPC(q.id, nil, fmt.Errorf("the answer cannot be written as JSON: %w", err))
 		}
 		c.d.write(text)
 		return nil
 	}
 	c.mu.Lock()
-	id := c.open[res.ID]
+	over := c.over
 	c.mu.Unlock()
-	if !c.settle(res.ID) {
-		return nil
+	if err == nil && over {
+		err = errAgentOver
 	}
-	defer c.written()
-	if err != nil {
-		text = encodeRPC(id, nil, fmt.Errorf("the answer cannot be written as JSON: %w", err))
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return &jsonrpc.Error{Code: codeRejected, Message: err.Error()}
 	}
-	c.d.write(text)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.d.write(text)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done(): // at most one write of each call is left behind
+	}
 	return nil
 }
 

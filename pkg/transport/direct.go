@@ -71,9 +71,16 @@ func hurryOf(w http.ResponseWriter) func() {
 
 // cancelDirect serves a notifications/cancelled, if it is about a call that is served here.
 func cancelDirect(a *session.Agent, head rpcHead) bool {
+	return head.method == "notifications/cancelled" && a.Cancel(string(cancelledBy(head)))
+}
+
+// cancelledBy is the id of the request that a notifications/cancelled is about, as it came; nil if it names none.
+func cancelledBy(head rpcHead) strictjson.Raw {
 	var p struct {
 		ID strictjson.Raw `json:"requestId"`
 	}
-	return head.method == "notifications/cancelled" && head.params.Kind() == '{' &&
-		strictjson.Unmarshal(head.params, &p) == nil && a.Cancel(string(p.ID))
+	if head.params.Kind() != '{' || strictjson.Unmarshal(head.params, &p) != nil {
+		return nil
+	}
+	return p.ID
 }
