@@ -93,12 +93,10 @@ func (m *Manager) Agent(id string) (*Agent, error) {
 	if a == nil || a.ctx.Err() != nil {
 		return nil, errUnknown(id)
 	}
-	a.heard()
-	a.Session.Touch()
 	return a, nil
 }
 
-// Expect ends the agent, and the session that its initialize has opened, unless it is found again within d: a client that
+// Expect ends the agent, and the session that its initialize has opened, unless it is heard again within d: a client that
 // was lost right after its initialize would keep its session until that is idle.
 func (a *Agent) Expect(d time.Duration) {
 	a.mu.Lock()
@@ -172,13 +170,15 @@ func (a *Agent) Cancel(id string) bool {
 	return true
 }
 
-func (a *Agent) heard() {
+// Hear notes that the client has sent something, which renews the session's idle timer, too.
+func (a *Agent) Hear() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.goesOn = true
 	if a.expires != nil {
 		a.expires.Stop()
 	}
+	a.mu.Unlock()
+	a.Session.Touch()
 }
 
 // Gone ends when nothing more will be sent to the agent.

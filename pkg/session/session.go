@@ -230,6 +230,7 @@ const (
 	Owner    Hold = iota // it opened the session, which ends with it
 	Attached             // it is the session's gym channel
 	Joined               // it uses the session beside others
+	Visiting             // it uses the session while that lasts, and does not keep it from going idle
 )
 
 // Release is called when a socket has gone, with what it had of the session. It ends the session if the socket owned it,
@@ -239,6 +240,9 @@ func (s *Session) Release(ctx context.Context, h Hold) error {
 }
 
 func (s *Session) release(ctx context.Context, h Hold, reason string) error {
+	if h == Visiting {
+		return nil
+	}
 	s.mu.Lock()
 	s.last = time.Now()
 	s.sockets--

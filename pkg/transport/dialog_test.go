@@ -318,8 +318,8 @@ func TestDialogNotificationFlood(t *testing.T) {
 			within(t, "a notification", entered)
 			open <- struct{}{}
 		}
-		for i := range 5 {
-			wantNext(t, c, fmt.Sprintf(`"id":"p%d"`, i), `"result":{}`)
+		for range 5 { // in any order
+			wantNext(t, c, `"id":"p`, `"result":{}`)
 		}
 		if n := len(entered); n != 0 {
 			t.Errorf("%d notifications more than %d were kept", n, maxNotices)

@@ -69,7 +69,10 @@ func newDialogConn(d *dialog, a *session.Agent) *dialogConn {
 
 // serves reports whether the agent is there still.
 func (c *dialogConn) serves() bool {
-	_, err := c.d.s.sessions.Agent(c.agent.ID)
+	agent, err := c.d.s.sessions.Agent(c.agent.ID)
+	if err == nil {
+		agent.Hear()
+	}
 	return err == nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -172,7 +173,7 @@ func (k *socket) answerFrame(ctx context.Context, text []byte, reply replyFunc) 
 		reply(nil, true, true)
 	case q.id != "":
 		reply(k.answerOnce(q), false, true)
-	case q.typ == "step" && k.s.simulation():
+	case q.typ == "step" && k.caller.Role >= access.Trainer:
 		return k.step(ctx, q, reply)
 	default:
 		reply(k.encodeOutcome(k.serveFrame(ctx, q)), false, true)
@@ -242,8 +243,8 @@ func (k *socket) observed(o gym.Observation) observationData {
 }
 
 func (k *socket) serveFrame(ctx context.Context, q gymRequest) (frame, error) {
-	if !k.s.simulation() && q.typ != "mcp" {
-		return frame{}, &frameRefused{codeNotAllowed, fmt.Sprintf("%s belongs to the trainer, and this server runs in production mode; use mcp frames", q.typ)}
+	if q.typ != "mcp" && k.caller.Role < access.Trainer {
+		return frame{}, &frameRefused{codeNotAllowed, q.typ + " belongs to the trainer: " + k.s.howToControl()}
 	}
 	switch q.typ {
 	case "reset":
@@ -330,7 +331,7 @@ func (s *Server) parseFrame(text []byte) (q gymRequest, err error) {
 	}
 	q = gymRequest{typ: typ, data: f.Data}
 	if q.id, err = requestID(nil, f.ID); err == nil {
-		q.limit, err = timeoutOf(nil, f.Timeout)
+		q.limit, err = secondsOf(nil, "timeout_s", f.Timeout)
 	}
 	return q, err
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/rs/cors"
 )
 
 // admit holds a request to the rules on Host and Origin, before anything is done for it. They keep web pages that a
@@ -19,12 +21,27 @@ func (s *Server) admit(r *http.Request) error {
 		}
 	}
 	for _, origin := range r.Header.Values("Origin") {
+		if slices.Contains(s.opts.AllowedOrigins, origin) || slices.Contains(s.opts.AllowedOrigins, "*") {
+			continue
+		}
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-			return fmt.Errorf("pages from %.100q may not use this server", origin)
+			return fmt.Errorf("pages from %.100q may not use this server; allow them with -allowed-origins", origin)
 		}
 	}
 	return nil
+}
+
+// crossOrigin answers browsers for pages of other origins (CORS); nil: there are none that may use the server.
+func crossOrigin(origins []string) func(http.Handler) http.Handler {
+	if len(origins) == 0 {
+		return nil
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: origins, AllowedMethods: []string{http.MethodGet, http.MethodPost, http.MethodDelete},
+		AllowedHeaders: []string{"Authorization", "Content-Type", "Last-Event-ID", "Mcp-Session-Id", "Mcp-Protocol-Version"},
+		ExposedHeaders: []string{"Mcp-Session-Id", "Retry-After", "WWW-Authenticate"}, MaxAge: 600,
+	}).Handler
 }
 
 // onLoopback reports whether the connection came in on the loopback interface.

@@ -54,7 +54,7 @@ func (s *Server) postStep(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f func(*session.Session) (gym.Observation, error)) {
 	var o gym.Observation
-	err := s.withSession(r.Context(), r.URL.Query().Get("session_id"), func(live *session.Session) (err error) {
+	err := s.withSession(r.Context(), r.URL.Query().Get("session_id"), callerOf(r), func(live *session.Session) (err error) {
 		o, err = f(live)
 		return err
 	})
@@ -71,7 +71,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f func(*session.
 
 func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 	var state json.RawMessage
-	err := s.withSession(r.Context(), r.URL.Query().Get("session_id"), func(live *session.Session) (err error) {
+	err := s.withSession(r.Context(), r.URL.Query().Get("session_id"), callerOf(r), func(live *session.Session) (err error) {
 		state, err = live.State(r.Context(), 0)
 		return err
 	})
@@ -139,19 +139,19 @@ func parseStep(body []byte) (req stepRequest, err error) {
 	}
 	req.action = b.Action
 	under := []any{"body"}
-	if req.timeout, err = timeoutOf(under, b.Timeout); err != nil {
+	if req.timeout, err = secondsOf(under, "timeout_s", b.Timeout); err != nil {
 		return req, err
 	}
 	_, err = requestID(under, b.RequestID)
 	return req, err
 }
 
-// timeoutOf reads timeout_s, a number of seconds more than 0; 0 stands for none. under is where the member stands.
-func timeoutOf(under []any, raw strictjson.Raw) (time.Duration, error) {
+// secondsOf reads a member that is a number of seconds more than 0; 0 stands for none. under is where it stands.
+func secondsOf(under []any, name string, raw strictjson.Raw) (time.Duration, error) {
 	if raw == nil || raw.Kind() == 'n' {
 		return 0, nil
 	}
-	at := append(slices.Clone(under), "timeout_s")
+	at := append(slices.Clone(under), name)
 	var seconds float64
 	if raw.Kind() != '0' || strictjson.Unmarshal(raw, &seconds) != nil {
 		return 0, invalid(at, "float_type", "want a number of seconds", raw)

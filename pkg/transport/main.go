@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -79,11 +80,16 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	controlAddr := ""
 	if c.control != "" {
 		if control, err = net.Listen("tcp", c.control); err != nil {
-			ln.Close()
+			closeAll(ln)
 			srv.Close(context.WithoutCancel(ctx))
 			return usage(stderr, listenError("-control-addr", c.control, err))
 		}
 		controlAddr = control.Addr().String()
+	}
+	if err := srv.checkOpen(c.access.insecure, addrsOf(ln, control)...); err != nil {
+		closeAll(ln, control)
+		srv.Close(context.WithoutCancel(ctx))
+		return usage(stderr, err)
 	}
 	greet(stdout, srv, ln.Addr(), controlAddr)
 	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
@@ -95,6 +101,23 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	}
 	log.Info("stopped", "event", "stopped")
 	return exitOK
+}
+
+func addrsOf(listeners ...net.Listener) (all []net.Addr) {
+	for _, l := range listeners {
+		if l != nil {
+			all = append(all, l.Addr())
+		}
+	}
+	return all
+}
+
+func closeAll(listeners ...net.Listener) {
+	for _, l := range listeners {
+		if l != nil {
+			l.Close()
+		}
+	}
 }
 
 // usage prints one line and returns the exit code of a wrong start.
@@ -149,6 +172,7 @@ type config struct {
 	addr    string
 	control string // "": none
 	stdio   bool
+	access  accessFlags
 	options Options
 }
 
@@ -169,7 +193,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs.DurationVar(&c.options.Sessions.ToolTimeout, "tool-timeout", session.DefaultToolTimeout, "deadline of a tool call")
 	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
 	fs.StringVar(&c.options.Advertise, "advertise", "", "the server's own `host:port` behind a load balancer: session ids begin with its hex, so that requests find their owner")
-	hosts := fs.String("allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
+	c.access.define(fs)
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			return c, fmt.Errorf("%w (see -help)", err)
@@ -226,15 +250,11 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	if *idle == 0 {
 		c.options.Sessions.IdleTimeout = -1
 	}
-	for h := range strings.SplitSeq(*hosts, ",") {
-		if h = strings.ToLower(strings.TrimSpace(h)); h != "" {
-			c.options.AllowedHosts = append(c.options.AllowedHosts, h)
-		}
-	}
 	if c.stdio { // variables are for whatever is started beside it too, so they are no error
 		c.options = Options{Mode: c.options.Mode, Sessions: session.Options{ToolTimeout: c.options.Sessions.ToolTimeout, Max: 1}}
+		return c, nil
 	}
-	return c, nil
+	return c, c.access.apply(&c.options)
 }
 
 // checkStdio refuses flags that are given beside -stdio and would do nothing.
@@ -284,7 +304,7 @@ func greet(w io.Writer, s *Server, addr net.Addr, control string) {
 	}
 	try := "env.list_tools()"
 	fmt.Fprintln(w)
-	if s.simulation() {
+	if s.everyone() >= access.Trainer {
 		fmt.Fprintf(w, "  trainers   ws://%s/ws\n", base)
 		try = "env.reset(), env.list_tools()"
 	}

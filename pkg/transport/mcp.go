@@ -23,6 +23,10 @@ import (
 // serveMCP tells the dialects of /mcp apart: a WebSocket by its upgrade, a client that has initialised by its
 // Mcp-Session-Id, one that is about to by its method; all else is JSON-RPC without a handshake.
 func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
+	if bound := callerOf(r).Handle; bound != "" && bound != addressed(r) {
+		notFound(w, nullID, &session.Error{Code: session.Unknown, Message: "the token is good for the address of its handle only"})
+		return
+	}
 	if r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		s.serveMCPSocket(w, r)
 		return
@@ -61,9 +65,6 @@ func addressed(r *http.Request) string {
 	return r.URL.Query().Get("session_id")
 }
 
-// onControl marks the context of a request that came by the control listener.
-type onControl struct{}
-
 // baseURL is where agents reach the server: as the request has it, or, where that came by the control listener, at the
 // public one's address.
 func (s *Server) baseURL(r *http.Request) string {
@@ -71,7 +72,7 @@ func (s *Server) baseURL(r *http.Request) string {
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
 		scheme = "https"
 	}
-	if r.Context().Value(onControl{}) == nil {
+	if !visitOf(r).control {
 		return scheme + "://" + r.Host
 	}
 	s.mu.Lock()
@@ -83,6 +84,9 @@ func (s *Server) baseURL(r *http.Request) string {
 	host := public.String()
 	if ip, port, err := net.SplitHostPort(host); err == nil && net.ParseIP(ip).IsUnspecified() {
 		host = net.JoinHostPort(hostname(r.Host), port)
+	}
+	if s.opts.TLS != nil {
+		return "https://" + host
 	}
 	return "http://" + host
 }
@@ -144,7 +148,7 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	case head.method == "initialize":
 		s.initialize(w, r, head.id)
 	default:
-		from := peer{base: s.baseURL(r)}
+		from := peer{caller: callerOf(r), base: s.baseURL(r)}
 		if id := addressed(r); id != "" {
 			if from.session, from.agent, err = s.sessions.Reach(id); err != nil {
 				notFound(w, head.id, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 )
 
@@ -77,7 +78,9 @@ func (s *face) routeList() []route {
 		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
 			Description: "Mints a handle that opens the session's tools and nothing else.", ok: ref("Handle"), status: []string{"201"}, errors: []string{"404", "409"}},
 	}
-	return slices.DeleteFunc(all, func(r route) bool { return r.simulation && !s.simulation() || r.operators && !s.operators })
+	return slices.DeleteFunc(all, func(r route) bool {
+		return r.simulation && s.shows < access.Trainer || r.operators && s.shows < access.Control
+	})
 }
 
 var errorMeanings = map[string]string{
@@ -172,7 +175,7 @@ func (s *face) components() object {
 			"action": object{"type": "object"}, "observation": object{"type": "object"}, "state": object{"type": "object"}, "reset_observation": object{"type": "object"},
 		}},
 	}
-	if s.simulation() {
+	if s.shows >= access.Trainer {
 		maps.Copy(out, object{
 			"Action":           s.class.Schemas.Action,
 			"Observation":      s.class.Schemas.Observation,
@@ -191,7 +194,7 @@ func (s *face) components() object {
 			"StepResponse":  response(ref("Observation")),
 		})
 	}
-	if s.operators {
+	if s.shows >= access.Control {
 		integer, boolean, number := object{"type": "integer"}, object{"type": "boolean"}, object{"type": "number"}
 		maps.Copy(out, object{
 			"Session": object{"type": "object", "properties": object{
@@ -232,7 +235,7 @@ func (s *face) docsPage(schemas []byte, list []*mcp.Tool) ([]byte, error) {
 	}
 	var page bytes.Buffer
 	err := docsTemplate.Execute(&page, map[string]any{
-		"Tools": shown, "Meta": s.class.Metadata, "Mode": s.opts.Mode, "Routes": s.routeList(), "Schemas": string(indented), "Simulation": s.simulation(),
+		"Tools": shown, "Meta": s.class.Metadata, "Mode": s.opts.Mode, "Routes": s.routeList(), "Schemas": string(indented), "Simulation": s.shows >= access.Trainer,
 	})
 	return page.Bytes(), err
 }

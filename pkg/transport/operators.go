@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
@@ -87,10 +88,29 @@ func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) postAgents(w http.ResponseWriter, r *http.Request) {
-	minted, err := s.mintHandle(r.PathValue("session"), peer{base: s.baseURL(r)})
+	lasts, err := s.tokenLasts(w, r)
+	var minted any
+	if err == nil {
+		minted, err = s.mintHandle(r.PathValue("session"), peer{caller: callerOf(r), base: s.baseURL(r)}, lasts)
+	}
 	if err != nil {
 		httpError(w, err)
 		return
 	}
 	writeJSON(w, http.StatusCreated, minted)
+}
+
+// tokenLasts reads the body of a request for a handle: {"token_s": SECONDS}, or nothing.
+func (s *Server) tokenLasts(w http.ResponseWriter, r *http.Request) (time.Duration, error) {
+	body, err := s.jsonBody(w, r, true)
+	if err != nil || body == nil {
+		return 0, err
+	}
+	var b struct {
+		TokenLasts strictjson.Raw `json:"token_s"`
+	}
+	if err := strictjson.Unmarshal(body, &b); err != nil {
+		return 0, invalid([]any{"body"}, "value_error", err.Error(), body)
+	}
+	return secondsOf([]any{"body"}, "token_s", b.TokenLasts)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -64,6 +65,7 @@ var rpcNothing = []byte(`{"jsonrpc":"2.0","id":null,"result":null}`)
 
 // A peer is who sends a JSON-RPC request.
 type peer struct {
+	caller  access.Caller
 	session *session.Session // that its socket or address is of, or nil
 	socket  *socket          // that it has sent the request by, or nil
 	agent   bool             // it came by a handle: for it there are tools and nothing else
@@ -228,6 +230,8 @@ type rpcParams struct {
 	SessionID strictjson.Raw `json:"session_id"`
 	Name      strictjson.Raw `json:"name"`
 	Arguments strictjson.Raw `json:"arguments"`
+	// TokenLasts, of openenv/session/agent, asks for a token that opens the handle for so many seconds.
+	TokenLasts strictjson.Raw `json:"token_s"`
 }
 
 func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, error) {
@@ -243,7 +247,7 @@ func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, e
 	}
 	switch *req.Method {
 	case "tools/list":
-		list, err := s.listTools(ctx, id, own.session)
+		list, err := s.listTools(ctx, id, own)
 		return map[string]any{"tools": list}, err
 	case "tools/call":
 		return s.callTool(ctx, p, id, own)
@@ -251,11 +255,15 @@ func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, e
 	if !own.agent {
 		switch *req.Method {
 		case "openenv/session/create":
-			return s.createSession(ctx, own.session)
+			return s.createSession(ctx, own)
 		case "openenv/session/close":
 			return s.closeSession(ctx, id, own.session)
 		case "openenv/session/agent":
-			return s.mintHandle(id, own)
+			lasts, err := secondsOf([]any{"params"}, "token_s", p.TokenLasts)
+			if err != nil {
+				return nil, err
+			}
+			return s.mintHandle(id, own, lasts)
 		}
 	}
 	return nil, &rpcError{Code: rpcNoMethod, Message: fmt.Sprintf("method not found: %.100s", *req.Method)}
@@ -272,12 +280,24 @@ func optionalString(name string, raw strictjson.Raw) (string, error) {
 	return v, nil
 }
 
-// listTools lists the tools of the session of that id, else of the caller's own, else of the environment as such.
-func (s *Server) listTools(ctx context.Context, id string, own *session.Session) (list []*mcp.Tool, err error) {
-	if id != "" {
-		if own, _, err = s.sessions.Reach(id); err != nil {
-			return nil, err
-		}
+// sessionFor is the session that a request is about: that of the id in its params, else that of its socket or address; nil
+// where it names none. A token of one handle opens no other session, whatever its bearer knows.
+func (s *Server) sessionFor(id string, from peer) (*session.Session, error) {
+	if id == "" || id == from.caller.Handle {
+		return from.session, nil
+	}
+	if from.caller.Handle != "" {
+		return nil, &session.Error{Code: session.Unknown, Message: "unknown session: the token is good for its handle's only"}
+	}
+	live, _, err := s.sessions.Reach(id)
+	return live, err
+}
+
+// listTools lists the tools of the session that a request is about, else of the environment as such.
+func (s *Server) listTools(ctx context.Context, id string, from peer) (list []*mcp.Tool, err error) {
+	own, err := s.sessionFor(id, from)
+	if err != nil {
+		return nil, err
 	}
 	if own != nil {
 		list, err = own.ListTools(ctx)
@@ -291,7 +311,6 @@ func (s *Server) listTools(ctx context.Context, id string, own *session.Session)
 }
 
 func (s *Server) callTool(ctx context.Context, p rpcParams, id string, from peer) (result any, err error) {
-	own := from.session
 	name, err := optionalString("params.name", p.Name)
 	switch {
 	case err != nil:
@@ -316,16 +335,13 @@ func (s *Server) callTool(ctx context.Context, p rpcParams, id string, from peer
 		result = newBareResult(a)
 		return nil
 	}
+	own, err := s.sessionFor(id, from)
 	switch {
-	case id != "":
-		if own, _, err = s.sessions.Reach(id); err != nil {
-			return nil, err
-		}
-		err = call(own)
+	case err != nil:
 	case own != nil:
 		err = call(own)
 	default:
-		err = s.withSession(ctx, "", call)
+		err = s.withSession(ctx, "", from.caller, call)
 	}
 	return result, err
 }
@@ -343,18 +359,20 @@ func newBareResult(a gym.ToolAnswer) bareResult {
 	return bareResult{r, a.Result.Meta, r.StructuredContent, r.IsError}
 }
 
-func (s *Server) createSession(ctx context.Context, own *session.Session) (any, error) {
+func (s *Server) createSession(ctx context.Context, from peer) (any, error) {
+	own := from.session
 	if own == nil {
 		var err error
-		if own, err = s.sessions.Open(ctx, session.ByCreate); err != nil {
+		if own, err = s.open(ctx, session.ByCreate, from.caller); err != nil {
 			return nil, err
 		}
 	}
 	return map[string]any{"session_id": own.ID}, nil
 }
 
-// mintHandle mints a handle for agents of the session of that id, else of the caller's own.
-func (s *Server) mintHandle(id string, own peer) (any, error) {
+// mintHandle mints a handle for agents of the session of that id, else of the caller's own, and a token that opens it for so
+// long; 0: no token.
+func (s *Server) mintHandle(id string, own peer, lasts time.Duration) (any, error) {
 	live := own.session
 	if id != "" {
 		var err error
@@ -369,7 +387,12 @@ func (s *Server) mintHandle(id string, own peer) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"handle": handle, "url": own.base + "/mcp/" + handle}, nil
+	minted := map[string]any{"handle": handle, "url": own.base + "/mcp/" + handle}
+	if lasts > 0 {
+		token, expires := s.keeper.Mint(handle, lasts)
+		minted["token"], minted["expires_at"] = string(token), expires.Unix()
+	}
+	return minted, nil
 }
 
 // closeWait is how long openenv/session/close waits for the end before it answers that the session is closing.

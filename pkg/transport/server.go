@@ -3,18 +3,24 @@ package transport
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -32,12 +38,42 @@ type Options struct {
 	// other interfaces take any Host, unless AllowedHosts is set.
 	AllowedHosts []string
 	Grace        time.Duration // how long a stop that drains waits for live sessions; 0: 30 s; negative: not at all
+	// Access says who may use the server. The zero value asks nobody for a token.
+	Access Access
+	// AllowedOrigins are origins such as https://chat.example whose pages may use the server from a browser; "*" is any. Pages
+	// of the server's own address always may.
+	AllowedOrigins []string
+	// RequestsPerSecond is how many requests and WebSocket messages each caller may send: a token's, or an address's where
+	// none is shown. An HTTP request beyond it gets 429, a message waits. 0: any number.
+	RequestsPerSecond float64
+	SessionsPerToken  int         // how many sessions each token may have open at once; 0: as many as there are
+	MaxHeader         int         // bytes of a request's header; 0: 64 KiB
+	TLS               *tls.Config // for both listeners of [Server.Serve]; nil: plain HTTP, as behind a proxy that ends TLS
 	// Advertise is the server's own address, host:port, as a load balancer reaches it. Ids of sessions, agents and handles
 	// then begin with hex(address) "-", so that the balancer finds their owner with no shared store, and an unknown id is
 	// refused before the upgrade of a socket, with 404. "": ids have no address.
 	Advertise string
 	Logger    *slog.Logger // nil: discard
 }
+
+// Access says who may use a server. Callers who show a token of one of these may do what its role may; others may read the
+// documents and the health, and nothing else. Where there are no tokens and no Verify, anybody is a trainer in simulation
+// and an agent in production. Whoever comes by the control listener has the control role without a token.
+type Access struct {
+	ControlTokens []access.Token
+	AgentTokens   []access.Token
+	// Verify checks tokens that others have issued. What its TokenInfo has of [ScopeAgent] and [ScopeControl] is the role. See
+	// [Issuer] for one.
+	Verify auth.TokenVerifier
+	// Resource tells MCP clients where they get a token (RFC 9728); nil: nowhere.
+	Resource *oauthex.ProtectedResourceMetadata
+}
+
+// DefaultMaxDepth is the default of Options.MaxDepth.
+const DefaultMaxDepth = strictjson.DefaultMaxDepth
+
+// DefaultMaxHeader is the default of Options.MaxHeader.
+const DefaultMaxHeader = 64 << 10
 
 // DefaultGrace is the default of Options.Grace.
 const DefaultGrace = 30 * time.Second
@@ -56,6 +92,9 @@ type Server struct {
 	log      *slog.Logger
 	versions map[string]context.Context // see versionContexts
 	single   http.Handler               // see newStateless
+	keeper   *access.Keeper
+	limits   *limits
+	cors     func(http.Handler) http.Handler // nil: pages of other origins have no part in the server
 	public   face
 	control  face
 
@@ -80,6 +119,9 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
 	}
+	if o.MaxHeader == 0 {
+		o.MaxHeader = DefaultMaxHeader
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -88,6 +130,10 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	}
 	if o.Advertise != "" {
 		o.Sessions.NewID = advertised(o.Advertise, o.Sessions.NewID)
+	}
+	keeper, err := access.NewKeeper(o.Access.ControlTokens, o.Access.AgentTokens)
+	if err != nil {
+		return nil, err
 	}
 	class, err := env.Compile(gym.WithLog(ctx, o.Logger), o.Mode)
 	if err != nil {
@@ -100,9 +146,12 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
-	s := &Server{class: class, opts: o, log: o.Logger, versions: versionContexts(), single: newStateless(o)}
-	s.public = face{Server: s}
-	s.control = face{Server: s, operators: true}
+	s := &Server{
+		class: class, opts: o, log: o.Logger, versions: versionContexts(), single: newStateless(o),
+		keeper: keeper, limits: newLimits(o.RequestsPerSecond, o.SessionsPerToken), cors: crossOrigin(o.AllowedOrigins),
+	}
+	s.public = face{Server: s, shows: s.everyone()}
+	s.control = face{Server: s, shows: access.Control}
 	if err := errors.Join(s.public.prepare(), s.control.prepare()); err != nil {
 		class.Close()
 		return nil, err
@@ -139,15 +188,13 @@ func (s *Server) stopping() bool {
 // Sessions is the manager of the server's sessions.
 func (s *Server) Sessions() *session.Manager { return s.sessions }
 
-func (s *Server) simulation() bool { return s.opts.Mode == tools.ModeSimulation }
-
-// A face is what the server shows on one of its listeners. There are two: the public one, and the control plane's, which
-// has the operators' routes too.
+// A face is what the server shows to callers: the routes and documents of a role. There are two, everyone's and the control
+// plane's. A caller with less than the role finds the routes, and is refused.
 type face struct {
 	*Server
-	operators bool
-	mux       *http.ServeMux
-	docs      documents
+	shows access.Role
+	mux   *http.ServeMux
+	docs  documents
 }
 
 func (s *face) prepare() (err error) {
@@ -158,41 +205,52 @@ func (s *face) prepare() (err error) {
 
 func (s *face) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	if s.operators {
-		mux.HandleFunc("GET /sessions", s.listSessions)
-		mux.HandleFunc("GET /sessions/{session}", s.getSession)
-		mux.HandleFunc("DELETE /sessions/{session}", s.deleteSession)
-		mux.HandleFunc("POST /sessions/{session}/agents", s.postAgents)
+	for _, r := range []struct {
+		least   access.Role
+		pattern string
+		serve   http.HandlerFunc
+	}{
+		{access.Control, "GET /sessions", s.listSessions},
+		{access.Control, "GET /sessions/{session}", s.getSession},
+		{access.Control, "DELETE /sessions/{session}", s.deleteSession},
+		{access.Control, "POST /sessions/{session}/agents", s.postAgents},
+		{access.Trainer, "POST /reset", s.postReset},
+		{access.Trainer, "POST /step", s.postStep},
+		{access.Trainer, "GET /state", s.getState},
+		{access.Agent, "GET /ws", s.serveWS},
+		{access.Agent, "/mcp", s.serveMCP},
+		{access.Agent, "/mcp/{id}", s.serveMCP},
+		{access.Nobody, "GET /health", s.getHealth},
+		{access.Nobody, "GET /metadata", serveJSON(s.docs.metadata)},
+		{access.Nobody, "GET /schema", serveJSON(s.docs.schema)},
+		{access.Nobody, "GET /openapi.json", serveJSON(s.docs.openapi)},
+		{access.Nobody, "GET /docs", s.getDocs},
+		{access.Nobody, "GET /redoc", toDocs},
+		{access.Nobody, "GET /{$}", toDocs},
+	} {
+		if r.least <= s.shows {
+			mux.HandleFunc(r.pattern, s.least(r.least, r.serve))
+		}
 	}
-	if s.simulation() {
-		mux.HandleFunc("POST /reset", s.postReset)
-		mux.HandleFunc("POST /step", s.postStep)
-		mux.HandleFunc("GET /state", s.getState)
+	if m := s.opts.Access.Resource; m != nil {
+		mux.Handle(resourcePath, auth.ProtectedResourceMetadataHandler(m))
+		mux.Handle(resourcePath+"/mcp", auth.ProtectedResourceMetadataHandler(m))
 	}
-	mux.HandleFunc("GET /ws", s.serveWS)
-	mux.HandleFunc("/mcp", s.serveMCP)
-	mux.HandleFunc("/mcp/{id}", s.serveMCP)
-	mux.HandleFunc("GET /health", s.getHealth)
-	mux.HandleFunc("GET /metadata", serveJSON(s.docs.metadata))
-	mux.HandleFunc("GET /schema", serveJSON(s.docs.schema))
-	mux.HandleFunc("GET /openapi.json", serveJSON(s.docs.openapi))
-	mux.HandleFunc("GET /docs", s.getDocs)
-	mux.Handle("GET /redoc", http.RedirectHandler("/docs", http.StatusFound))
-	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 	return mux
 }
 
-// ServeHTTP serves every door but the operators'.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.public.ServeHTTP(w, r) }
+func toDocs(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) }
 
-// Control serves every door, the operators' too: sessions of all clients can be seen and ended by whoever reaches it.
-func (s *Server) Control() http.Handler { return &s.control }
+// ServeHTTP serves each caller what its role may do.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
 
-// ServeHTTP serves the doors of the face.
-func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.operators {
-		r = r.WithContext(context.WithValue(r.Context(), onControl{}, true))
-	}
+// Control serves whoever reaches it as a caller with the control role: sessions of all clients can be seen and ended there.
+func (s *Server) Control() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
+}
+
+// serve serves a request that came by one of the listeners.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
 	slow := newSlowWriter(w)
 	defer slow.finish()
 	defer s.contain(slow, r)
@@ -202,10 +260,37 @@ func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusForbidden, err.Error())
 		return
 	}
+	if s.cors == nil {
+		s.identified(w, r, control)
+		return
+	}
+	s.cors(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.identified(w, r, control) })).ServeHTTP(w, r)
+}
+
+// identified serves a request when it is known who sends it.
+func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool) {
 	if err := checkQuery(r); err != nil {
 		writeDetail(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	v := s.identify(r, control)
+	ctx, cancel := v.until(context.WithValue(r.Context(), visitKey{}, v))
+	defer cancel()
+	r = r.WithContext(ctx)
+	if again, ok := s.limits.admit(limitKey(r)); !ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(again.Seconds()))))
+		s.deny(w, r, &denial{status: http.StatusTooManyRequests, message: fmt.Sprintf("more than %v requests per second", s.opts.RequestsPerSecond)})
+		return
+	}
+	if v.caller.Role == access.Control {
+		s.control.ServeHTTP(w, r)
+	} else {
+		s.public.ServeHTTP(w, r)
+	}
+}
+
+// ServeHTTP routes a request of an identified caller.
+func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.mux.Handler(r); pattern == "" {
 		turned := detailErrors(w) // the mux answers 404 or 405
 		defer turned.finish()
@@ -229,7 +314,7 @@ func (s *Server) contain(w *slowWriter, r *http.Request) {
 	switch {
 	case w.begun:
 		panic(http.ErrAbortHandler)
-	case strings.HasPrefix(r.URL.Path, "/mcp"):
+	case speaksRPC(r):
 		writeRPC(w, http.StatusOK, nullID, &rpcError{Code: rpcInternal, Message: message})
 	default:
 		writeDetail(w, http.StatusInternalServerError, message)
@@ -263,9 +348,9 @@ func (s *Server) Serve(ctx context.Context, ln, control net.Listener) error {
 	s.address = ln.Addr()
 	s.mu.Unlock()
 	failed := make(chan error, 2)
-	web := []*http.Server{s.run(&s.public, ln, failed)}
+	web := []*http.Server{s.run(s, ln, failed)}
 	if control != nil {
-		web = append(web, s.run(&s.control, control, failed))
+		web = append(web, s.run(s.Control(), control, failed))
 	}
 	var served error
 	select {
@@ -293,10 +378,15 @@ func (s *Server) Serve(ctx context.Context, ln, control net.Listener) error {
 	return errors.Join(served, ended)
 }
 
-// run serves a face on a listener. If that fails before the server is told to stop, failed gets the error.
-func (s *Server) run(f *face, ln net.Listener, failed chan<- error) *http.Server {
+// run serves a listener. If that fails before the server is told to stop, failed gets the error.
+func (s *Server) run(handler http.Handler, ln net.Listener, failed chan<- error) *http.Server {
+	if s.opts.TLS != nil {
+		config := s.opts.TLS.Clone()
+		config.NextProtos = []string{"http/1.1"} // a WebSocket needs it
+		ln = tls.NewListener(ln, config)
+	}
 	srv := &http.Server{
-		Handler: f, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: s.opts.MaxHeader,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	go func() {

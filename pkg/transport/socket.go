@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
@@ -38,7 +39,8 @@ type socket struct {
 	refuse func(err error) []byte
 	// goodbye reports whether a message asks for the socket to be closed; nil: none does.
 	goodbye func(text []byte) bool
-	dialog  *dialog        // on /mcp
+	dialog  *dialog // on /mcp
+	caller  access.Caller
 	origin  session.Origin // how a session that the socket opens came to be
 	hold    session.Hold   // what the socket has of its session; set with it
 	agent   bool           // it came by a handle

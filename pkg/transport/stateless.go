@@ -47,7 +47,7 @@ func (s *Server) postStateless(w http.ResponseWriter, r *http.Request, id strict
 			if method != "tools/call" {
 				return next(ctx, method, req)
 			}
-			failed := s.withSession(ctx, "", func(live *session.Session) error {
+			failed := s.withSession(ctx, "", callerOf(r), func(live *session.Session) error {
 				res, err = singleGate(live)(ctx, method, req, next)
 				return nil
 			})
@@ -57,7 +57,7 @@ func (s *Server) postStateless(w http.ResponseWriter, r *http.Request, id strict
 			return res, err
 		})
 	default:
-		err := s.withSession(r.Context(), "", func(live *session.Session) error {
+		err := s.withSession(r.Context(), "", callerOf(r), func(live *session.Session) error {
 			s.serveSingle(w, r, id, live.Server(), live.Context(), singleGate(live))
 			return nil
 		})

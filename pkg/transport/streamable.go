@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -40,7 +41,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, id strictjso
 	if named != "" {
 		live, _, err = s.sessions.Reach(named)
 	} else {
-		live, err = s.sessions.Open(r.Context(), session.ByInitialize)
+		live, err = s.open(r.Context(), session.ByInitialize, callerOf(r))
 	}
 	if err != nil {
 		status := statusOf(err)
@@ -57,7 +58,11 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, id strictjso
 
 // serveInitialize reports whether the client has become the session's agent.
 func (s *Server) serveInitialize(w http.ResponseWriter, r *http.Request, id strictjson.Raw, live *session.Session) (taken bool) {
-	agent, err := live.Join(s.connect)
+	agent, err := live.Join(func(a *session.Agent) (mcp.Transport, gym.Gate) {
+		// What was sent is kept for a client that has lost a stream and asks for the rest of it.
+		t := &mcp.StreamableServerTransport{SessionID: a.ID, EventStore: newReplay()}
+		return statefulTransport{t, callerOf(r).Name}, gateOf(a)
+	})
 	if err != nil {
 		writeRPC(w, statusOf(err), id, err)
 		return false
@@ -77,13 +82,6 @@ func (s *Server) serveInitialize(w http.ResponseWriter, r *http.Request, id stri
 // initializedWithin is how long a client that has initialised may take to go on.
 const initializedWithin = time.Minute
 
-// connect gives an agent its transport and the gate that its requests pass.
-func (s *Server) connect(a *session.Agent) (mcp.Transport, gym.Gate) {
-	// What was sent is kept for a client that has lost a stream and asks for the rest of it.
-	t := &mcp.StreamableServerTransport{SessionID: a.ID, EventStore: newReplay()}
-	return statefulTransport{t}, gateOf(a)
-}
-
 // gateOf is the gate that an agent's requests pass.
 func gateOf(a *session.Agent) gym.Gate {
 	return func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
@@ -100,7 +98,10 @@ func gateOf(a *session.Agent) gym.Gate {
 }
 
 // statefulTransport keeps the SDK from offering revisions that this door does not serve.
-type statefulTransport struct{ *mcp.StreamableServerTransport }
+type statefulTransport struct {
+	*mcp.StreamableServerTransport
+	owner string // the name of the caller who has initialised; "": no token was asked for
+}
 
 func (statefulTransport) SupportsProtocolVersion(v string) bool { return v < stateless }
 
@@ -148,19 +149,22 @@ var agentMethods = map[string]bool{
 	"resources/unsubscribe": true, "completion/complete": true, setLevel: true,
 }
 
-// webAgent finds an agent of this door. Those of sockets have ids too, which open nothing.
-func (s *Server) webAgent(id string) (*session.Agent, error) {
+// webAgent finds an agent of this door, for the caller who has made it one. Those of sockets have ids too, which open
+// nothing.
+func (s *Server) webAgent(id string, by access.Caller) (*session.Agent, error) {
 	agent, err := s.sessions.Agent(id)
-	if err == nil {
-		if _, ok := agent.Transport.(statefulTransport); !ok {
-			return nil, &session.Error{Code: session.Unknown, Message: "the id is not one of Streamable HTTP"}
-		}
+	if err != nil {
+		return nil, err
 	}
-	return agent, err
+	if t, ok := agent.Transport.(statefulTransport); !ok || t.owner != by.Name && by.Role < access.Control {
+		return nil, &session.Error{Code: session.Unknown, Message: "the id is not one of Streamable HTTP, or of another caller's"}
+	}
+	agent.Hear()
+	return agent, nil
 }
 
 func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID string, head rpcHead) {
-	agent, err := s.webAgent(agentID)
+	agent, err := s.webAgent(agentID, callerOf(r))
 	if err != nil {
 		notFound(w, head.id, err)
 		return
@@ -193,7 +197,7 @@ func (s *Server) streamMCP(w http.ResponseWriter, r *http.Request) {
 		writeRPC(w, http.StatusMethodNotAllowed, nullID, &rpcError{Code: rpcInvalidRequest, Message: r.Method + " needs an Mcp-Session-Id; begin with POST"})
 		return
 	}
-	agent, err := s.webAgent(agentID)
+	agent, err := s.webAgent(agentID, callerOf(r))
 	switch {
 	case err != nil:
 		notFound(w, nullID, err)

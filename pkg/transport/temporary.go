@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
@@ -11,8 +12,8 @@ import (
 // the answer is out, not so long that an environment slow to close holds the answer back.
 const temporaryClose = time.Second
 
-// withSession calls f with the session of that id, or with a temporary one where id is "".
-func (s *Server) withSession(ctx context.Context, id string, f func(*session.Session) error) error {
+// withSession calls f with the session of that id, or with a temporary one of the caller's where id is "".
+func (s *Server) withSession(ctx context.Context, id string, by access.Caller, f func(*session.Session) error) error {
 	if id != "" {
 		live, err := s.sessions.Get(id)
 		if err != nil {
@@ -20,7 +21,7 @@ func (s *Server) withSession(ctx context.Context, id string, f func(*session.Ses
 		}
 		return f(live)
 	}
-	temp, err := s.sessions.Open(ctx, session.Temporary)
+	temp, err := s.open(ctx, session.Temporary, by)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
@@ -37,7 +38,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		writeDetail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	k := &socket{s: s, base: s.baseURL(r), remote: r.RemoteAddr}
+	k := &socket{s: s, caller: callerOf(r), base: s.baseURL(r), remote: r.RemoteAddr}
 	build(k)
 	if k.origin == session.ByGymSocket {
 		k.resume = resume
@@ -121,7 +122,7 @@ func (k *socket) open(id string) bool {
 	}
 	k.calls, k.free = k.session.Bind(k.ctx)
 	k.unlink = context.AfterFunc(k.session.Context(), k.sessionOver)
-	if k.hold != session.Joined {
+	if k.hold == session.Owner || k.hold == session.Attached {
 		k.session.Watch(k.hold, &k.pulse)
 	}
 	return true
@@ -132,10 +133,13 @@ func (k *socket) find(ctx context.Context, id string) (err error) {
 	found, hold, byHandle := (*session.Session)(nil), session.Owner, false
 	switch {
 	case id == "":
-		found, err = k.s.sessions.Open(ctx, k.origin)
+		found, err = k.s.open(ctx, k.origin, k.caller)
 	case k.origin == session.ByMCPSocket:
 		hold = session.Joined
 		found, byHandle, err = k.s.sessions.Join(id)
+	case k.caller.Role < access.Trainer: // for whom there are tools, and who must not take the trainer's place
+		hold = session.Visiting
+		found, err = k.s.sessions.Get(id)
 	default:
 		found, hold, err = k.s.sessions.Attach(ctx, id)
 	}
@@ -149,7 +153,7 @@ func (k *socket) find(ctx context.Context, id string) (err error) {
 }
 
 func (k *socket) peer() peer {
-	return peer{session: k.session, socket: k, agent: k.agent, base: k.base}
+	return peer{caller: k.caller, session: k.session, socket: k, agent: k.agent, base: k.base}
 }
 
 // refusal is the code that a socket without a session is closed with.

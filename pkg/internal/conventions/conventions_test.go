@@ -23,6 +23,7 @@ var layers = []string{
 	"pkg/tools",
 	"pkg/gym",
 	"pkg/session",
+	"pkg/access",
 	"pkg/transport",
 	"pkg/mount",
 	"pkg/gym/gymtest",

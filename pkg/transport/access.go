@@ -1,0 +1,164 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/openenv-go/openenv-go/pkg/access"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// Who may do what. Each request has a caller with a role before it is routed, and each operation a least role: a route where
+// it is registered, a frame where it is served. What is above the role of everyone is absent from the routes and documents
+// that they see.
+
+// A visit is what is known of a request when it is routed.
+type visit struct {
+	caller  access.Caller
+	control bool    // it came by the control listener
+	why     *denial // why the caller is nobody
+}
+
+type visitKey struct{}
+
+func visitOf(r *http.Request) visit {
+	v, _ := r.Context().Value(visitKey{}).(visit)
+	return v
+}
+
+func callerOf(r *http.Request) access.Caller { return visitOf(r).caller }
+
+// everyone is the role of a caller who is not asked for a token: production is closed to trainers.
+func (s *Server) everyone() access.Role {
+	if s.opts.Mode == tools.ModeProduction {
+		return access.Agent
+	}
+	return access.Trainer
+}
+
+// guarded reports whether the server asks for tokens.
+func (s *Server) guarded() bool { return !s.keeper.Empty() || s.opts.Access.Verify != nil }
+
+// identify tells who sends a request.
+func (s *Server) identify(r *http.Request, control bool) visit {
+	v := visit{control: control}
+	switch {
+	case control:
+		v.caller.Role = access.Control
+	case !s.guarded():
+		v.caller.Role = s.everyone()
+	default:
+		v.caller, v.why = s.byToken(r)
+	}
+	return v
+}
+
+// byToken tells who sends a request by its bearer token (RFC 6750, section 2.1); or why nobody does.
+func (s *Server) byToken(r *http.Request) (access.Caller, *denial) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return access.Caller{}, s.challenge(r, "", "this server asks for a token: send it as Authorization: Bearer TOKEN")
+	}
+	if caller, ok := s.keeper.Identify(token, handleIn(r)); ok {
+		return caller, nil
+	}
+	if s.opts.Access.Verify != nil {
+		return s.byVerifier(r)
+	}
+	return access.Caller{}, s.challenge(r, "invalid_token", "the token is not one of this server's, has expired, or is good for another address")
+}
+
+// handleIn is the handle that a request may be addressed to, before it is routed.
+func handleIn(r *http.Request) string {
+	if id, ok := strings.CutPrefix(r.URL.Path, "/mcp/"); ok {
+		return id
+	}
+	return r.URL.Query().Get("session_id")
+}
+
+// A denial is an answer to who may not do what was asked.
+type denial struct {
+	status    int
+	message   string
+	challenge string // WWW-Authenticate, where a token would help
+}
+
+func (e *denial) Error() string { return e.message }
+
+// challenge asks for a token. code is one of RFC 6750, section 3.1, or "".
+func (s *Server) challenge(r *http.Request, code, message string) *denial {
+	params := []string{`realm="openenv"`}
+	if code != "" {
+		params = append(params, `error="`+code+`"`)
+	}
+	if s.opts.Access.Resource != nil {
+		params = append(params, `resource_metadata="`+s.baseURL(r)+resourcePath+`"`)
+	}
+	return &denial{http.StatusUnauthorized, message, "Bearer " + strings.Join(params, ", ")}
+}
+
+// least serves a route to callers who have that role at least.
+func (s *Server) least(role access.Role, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := visitOf(r)
+		if v.caller.Role >= role {
+			serve(w, r)
+			return
+		}
+		why := v.why
+		if why == nil {
+			why = &denial{status: http.StatusForbidden, message: "this belongs to the trainer: " + s.howToControl()}
+		}
+		s.deny(w, r, why)
+	}
+}
+
+// deny answers in the door's own way.
+func (s *Server) deny(w http.ResponseWriter, r *http.Request, why *denial) {
+	s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", callerOf(r).Name, "status", why.status, "error", why)
+	if why.challenge != "" {
+		w.Header().Set("WWW-Authenticate", why.challenge)
+	}
+	if speaksRPC(r) {
+		writeRPC(w, why.status, nullID, &rpcError{Code: rpcServer, Message: why.message})
+		return
+	}
+	writeDetail(w, why.status, why.message)
+}
+
+func speaksRPC(r *http.Request) bool {
+	return r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/")
+}
+
+// howToControl tells a caller without the right what would have it.
+func (s *Server) howToControl() string {
+	if s.opts.Mode == tools.ModeProduction {
+		return "this server runs in production mode; use the control listener (-control-addr) or a control token, or mcp frames for tools"
+	}
+	return "it needs a control token, or the control listener (-control-addr)"
+}
+
+// limitKey tells whose requests are counted together: a caller's, or an address's where no token is shown.
+func limitKey(r *http.Request) string {
+	if name := callerOf(r).Name; name != "" {
+		return name
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return host
+}
+
+// until ends a request's context when its caller's token expires.
+func (v visit) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	if v.caller.Expires.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, v.caller.Expires, errExpired)
+}
+
+// errExpired is the cause of contexts whose caller's token has expired.
+var errExpired = &denial{status: http.StatusUnauthorized, message: "the token has expired"}

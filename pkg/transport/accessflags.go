@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/openenv-go/openenv-go/pkg/access"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// accessFlags are the flags that say who may use the server, how much of it, and how it is reached.
+type accessFlags struct {
+	control, agent           string // tokens, comma-separated
+	controlFile, agentFile   string
+	issuer, audience         string
+	cert, key                string
+	hosts, origins           string
+	insecure                 bool
+	rate                     float64
+	sessionsPerToken         int
+	maxMessage               int64
+	maxDepth, maxHeaderBytes int
+}
+
+func (a *accessFlags) define(fs *flag.FlagSet) {
+	fs.StringVar(&a.control, "control-token", "", "comma-separated `tokens` that open everything, sent as Authorization: Bearer; better in the variable or a file, since other users of the machine see flags")
+	fs.StringVar(&a.controlFile, "control-token-file", "", "`file` with such tokens, one on each line")
+	fs.StringVar(&a.agent, "agent-token", "", "comma-separated `tokens` that open the tools and nothing else")
+	fs.StringVar(&a.agentFile, "agent-token-file", "", "`file` with such tokens, one on each line")
+	fs.StringVar(&a.issuer, "oauth-issuer", "", "`URL` of an OpenID provider whose access tokens (JWT) are taken: those with the scope "+ScopeAgent+" or "+ScopeControl)
+	fs.StringVar(&a.audience, "oauth-audience", "", "the `audience` that such a token must name: this server's URL at the provider")
+	fs.StringVar(&a.cert, "tls-cert", "", "`file` with the certificate chain (PEM), to serve HTTPS; needs -tls-key")
+	fs.StringVar(&a.key, "tls-key", "", "`file` with the certificate's key (PEM)")
+	fs.StringVar(&a.hosts, "allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
+	fs.StringVar(&a.origins, "allowed-origins", "", "comma-separated `origins`, such as https://chat.example, whose web pages may use the server; * is any")
+	fs.BoolVar(&a.insecure, "insecure", false, "serve production beyond the loopback interface without tokens")
+	fs.Float64Var(&a.rate, "rate", 0, "requests and WebSocket messages a second that a token, or an address without one, may send; 0 is any number")
+	fs.IntVar(&a.sessionsPerToken, "sessions-per-token", 0, "how many sessions a token may have open at once; 0 is any number")
+	fs.Int64Var(&a.maxMessage, "max-message", DefaultMaxMessage, "`bytes` of a body or a WebSocket message")
+	fs.IntVar(&a.maxDepth, "max-depth", DefaultMaxDepth, "nesting of objects and arrays in what clients send")
+	fs.IntVar(&a.maxHeaderBytes, "max-header", DefaultMaxHeader, "`bytes` of a request's header")
+}
+
+// apply checks the flags and puts them into options.
+func (a *accessFlags) apply(o *Options) (err error) {
+	switch {
+	case a.rate < 0:
+		return fmt.Errorf("-rate %v: want a number of requests per second, or 0 for any", a.rate)
+	case a.sessionsPerToken < 0:
+		return fmt.Errorf("-sessions-per-token %d: want 0 or more", a.sessionsPerToken)
+	case a.maxMessage < 1 || a.maxDepth < 1 || a.maxHeaderBytes < 1:
+		return errors.New("-max-message, -max-depth and -max-header want at least 1")
+	case (a.cert == "") != (a.key == ""):
+		return errors.New("-tls-cert and -tls-key need each other")
+	case (a.issuer == "") != (a.audience == ""):
+		return errors.New("-oauth-issuer and -oauth-audience need each other")
+	}
+	o.RequestsPerSecond, o.SessionsPerToken = a.rate, a.sessionsPerToken
+	o.MaxMessage, o.MaxDepth, o.MaxHeader = a.maxMessage, a.maxDepth, a.maxHeaderBytes
+	o.AllowedHosts, o.AllowedOrigins = list(strings.ToLower(a.hosts)), list(a.origins)
+	if a.issuer != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), issuerTime)
+		defer cancel()
+		if o.Access, err = Issuer(ctx, a.issuer, a.audience); err != nil {
+			return fmt.Errorf("-oauth-issuer: %w", err)
+		}
+	}
+	if o.Access.ControlTokens, err = tokens("-control-token-file", a.control, a.controlFile); err != nil {
+		return err
+	}
+	if o.Access.AgentTokens, err = tokens("-agent-token-file", a.agent, a.agentFile); err != nil {
+		return err
+	}
+	if a.cert != "" {
+		pair, err := tls.LoadX509KeyPair(a.cert, a.key)
+		if err != nil {
+			return fmt.Errorf("-tls-cert, -tls-key: %w", err)
+		}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	return nil
+}
+
+// issuerTime bounds the look-up of an OpenID provider at the start.
+const issuerTime = 15 * time.Second
+
+// tokens are those of a list and those of a file, where a line that begins with # is a comment.
+func tokens(flag, given, file string) (all []access.Token, err error) {
+	for _, t := range list(given) {
+		all = append(all, access.Token(t))
+	}
+	if file == "" {
+		return all, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); ; {
+		if !lines.Scan() {
+			if lines.Err() != nil {
+				return nil, fmt.Errorf("%s: %w", flag, lines.Err())
+			}
+			break
+		}
+		if t := strings.TrimSpace(lines.Text()); t != "" && !strings.HasPrefix(t, "#") {
+			all = append(all, access.Token(t))
+		}
+	}
+	if len(all) == 0 { // the server would ask nobody for a token, which is not what was meant
+		return nil, fmt.Errorf("%s %s: there is no token in it", flag, file)
+	}
+	return all, nil
+}
+
+// list splits a comma-separated list.
+func list(text string) (all []string) {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// checkOpen refuses to show a production server to everyone, and warns of a simulation that is.
+func (s *Server) checkOpen(insecure bool, addrs ...net.Addr) error {
+	for i, addr := range addrs {
+		if addr == nil || isLoopback(hostname(addr.String())) {
+			continue
+		}
+		control := i == 1
+		switch {
+		case !control && s.guarded():
+		case s.opts.Mode == tools.ModeProduction && !insecure && !control:
+			return fmt.Errorf("%s is reached from beyond this machine, and production asks nobody for a token: set -agent-token and -control-token, listen on 127.0.0.1, or say -insecure", addr)
+		default:
+			s.log.Warn("whoever reaches the address may use the server", "event", "open_address", "addr", addr.String(), "control", control)
+		}
+	}
+	return nil
+}
