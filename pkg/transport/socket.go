@@ -41,6 +41,7 @@ type socket struct {
 	goodbye func(text []byte) bool
 	dialog  *dialog // on /mcp
 	caller  access.Caller
+	counted string         // whose messages its own are counted among
 	origin  session.Origin // how a session that the socket opens came to be
 	hold    session.Hold   // what the socket has of its session; set with it
 	agent   bool           // it came by a handle
@@ -302,6 +303,7 @@ func (k *socket) drop(frames ...[]byte) {
 
 // answerOne answers one frame. here says whether the answering part is still this goroutine's.
 func (k *socket) answerOne(text []byte) (here bool) {
+	k.s.limits.pace(k.ctx, k.counted)
 	defer func() {
 		if r := recover(); r != nil {
 			k.send(k.panicked(r), false)
@@ -367,6 +369,14 @@ func (k *socket) closeOver() {
 	}
 	k.because(slog.LevelDebug, cause)
 	k.conn.Close(code, "the session has ended")
+	k.gone(errSocketGone)
+}
+
+// expire closes the socket since its caller's token is good no more. The session does not wait for the caller.
+func (k *socket) expire() {
+	k.parted.Store(true)
+	k.because(slog.LevelInfo, "its token has expired")
+	k.conn.Close(websocket.StatusPolicyViolation, errExpired.message)
 	k.gone(errSocketGone)
 }
 

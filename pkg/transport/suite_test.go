@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,19 +126,79 @@ var suiteCases = []suiteCase{
 }
 
 func TestEveryDoor(t *testing.T) {
-	for _, d := range doors {
-		for _, c := range suiteCases {
-			t.Run(d.name+"/"+c.name, func(t *testing.T) {
+	for _, mode := range []tools.Mode{tools.ModeSimulation, tools.ModeProduction} {
+		for _, d := range doors {
+			for _, c := range suiteCases {
+				t.Run(string(mode)+"/"+d.name+"/"+c.name, func(t *testing.T) {
+					t.Parallel()
+					o := labOptions(c.want.Type == "timeout")
+					o.Mode = mode
+					srv, base := startDoor(t, labEnv(), o, d)
+					checkSuiteCase(t, srv, d, c, d.open(t, srv, base))
+				})
+			}
+		}
+	}
+}
+
+// startDoor serves an environment in a mode, where a door is: in production the trainer's are on the control listener.
+func startDoor(t *testing.T, env gym.Definition, o Options, d door) (srv *Server, base string) {
+	srv, base = start(t, env, o)
+	if o.Mode == tools.ModeProduction && d.dialect == gymChannel {
+		web := httptest.NewServer(srv.Control())
+		t.Cleanup(web.Close)
+		base = web.URL
+	}
+	return srv, base
+}
+
+// A tool that is there in the other mode only is an unknown tool like any other, by every door; and the log says where it is.
+func TestToolsOfTheOtherMode(t *testing.T) {
+	env := labEnv()
+	env.Tools = tools.New(
+		tools.Modes("rehearse", "Rehearse.", tools.Simulation((*lab).point)),
+		tools.Modes("perform", "Perform.", tools.Production((*lab).list)),
+		tools.Modes("play", "Play.", tools.Simulation((*lab).say), tools.Production((*lab).shout)),
+	)
+	for mode, want := range map[tools.Mode]struct{ own, ownData, other, played, elsewhere string }{
+		tools.ModeSimulation: {"rehearse", `{"x":1,"y":2}`, "perform", `"x"`, "production"},
+		tools.ModeProduction: {"perform", `[]`, "rehearse", `"X"`, "simulation"},
+	} {
+		for _, d := range doors {
+			t.Run(string(mode)+"/"+d.name, func(t *testing.T) {
 				t.Parallel()
-				runSuiteCase(t, d, c)
+				log := newEventLog()
+				o := log.options()
+				o.Mode = mode
+				srv, base := startDoor(t, env, o, d)
+				call := d.open(t, srv, base)
+				for tool, data := range map[string]string{want.own: want.ownData, "play": want.played} {
+					args := "{}"
+					if tool == "play" {
+						args = `{"text":"x"}`
+					}
+					if got := call(tool, args); got.Data != data {
+						t.Errorf("%s: %+v, want %s", tool, got, data)
+					}
+				}
+				other, unknown := call(want.other, "{}"), call("nosuch", "{}")
+				other.Message = strings.ReplaceAll(other.Message, want.other, "nosuch")
+				if diff := cmp.Diff(unknown, other); diff != "" || other.Type != "tool_not_found" {
+					t.Errorf("the other mode's tool (-unknown +other):\n%s", diff)
+				}
+				for _, l := range srv.class.Tools {
+					if l.Name == want.other {
+						t.Error("the other mode's tool is listed")
+					}
+				}
+				log.want(t, "tool_other_mode", "tool", want.other, "mode", want.elsewhere)
 			})
 		}
 	}
 }
 
-func runSuiteCase(t *testing.T, d door, c suiteCase) {
-	srv, base := startLab(t, c.want.Type == "timeout")
-	checkSuiteCase(t, srv, d, c, d.open(t, srv, base))
+func (l *lab) shout(_ context.Context, in labText) (string, error) {
+	return strings.ToUpper(in.Text), nil
 }
 
 // checkSuiteCase makes the case's call and looks at the outcome and at what has been counted.
@@ -191,11 +252,15 @@ func countingIDs() func() string {
 
 // startLab serves the lab on loopback; hasty gives tool calls 20 ms.
 func startLab(t *testing.T, hasty bool) (*Server, string) {
+	return start(t, labEnv(), labOptions(hasty))
+}
+
+func labOptions(hasty bool) Options {
 	o := Options{Sessions: session.Options{NewID: countingIDs()}}
 	if hasty {
 		o.Sessions.ToolTimeout = 20 * time.Millisecond
 	}
-	return start(t, labEnv(), o)
+	return o
 }
 
 // start serves an environment on loopback until the test ends, and then checks that nothing is left.

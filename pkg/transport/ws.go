@@ -38,7 +38,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		writeDetail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	k := &socket{s: s, caller: callerOf(r), base: s.baseURL(r), remote: r.RemoteAddr}
+	k := &socket{s: s, caller: callerOf(r), counted: limitKey(r), base: s.baseURL(r), remote: r.RemoteAddr}
 	build(k)
 	if k.origin == session.ByGymSocket {
 		k.resume = resume
@@ -73,6 +73,9 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer gone(errSocketGone)
 	k.init(conn, ctx, gone)
+	if until := k.caller.Expires; !until.IsZero() {
+		defer time.AfterFunc(time.Until(until), k.expire).Stop()
+	}
 	k.serve(addressed(r))
 }
 

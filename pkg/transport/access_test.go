@@ -1,0 +1,440 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/openenv-go/openenv-go/pkg/access"
+	"github.com/openenv-go/openenv-go/pkg/session"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// What the matrix does not show of access: who holds what, for how long, and what is told of it.
+
+// guardedOptions are those of a server with one token of each role.
+func guardedOptions() Options {
+	return Options{
+		Access:   Access{ControlTokens: []access.Token{controlToken}, AgentTokens: []access.Token{agentToken, otherToken}},
+		Sessions: session.Options{NewID: countingIDs()},
+	}
+}
+
+func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
+
+// dialAs opens a WebSocket with a token.
+func dialAs(t *testing.T, url, token string) wsClient {
+	t.Helper()
+	c, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http"), &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.CloseNow() })
+	return wsClient{t, c}
+}
+
+// addressIn waits until a program has printed its address.
+func addressIn(t *testing.T, stdout *lines) string {
+	t.Helper()
+	waitFor(t, "the address", func() bool { return address.MatchString(stdout.String()) })
+	return address.FindString(stdout.String())
+}
+
+// A caller who is no trainer may use a session's tools on /ws, beside its trainer and whenever it comes.
+func TestGuestsOfTheGymChannel(t *testing.T) {
+	for name, where := range map[string]struct {
+		o              Options
+		guest, trainer string
+	}{
+		"production": {Options{Mode: tools.ModeProduction, Access: guardedOptions().Access}, agentToken, controlToken},
+		"simulation": {Options{Access: guardedOptions().Access}, agentToken, controlToken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv, base := start(t, labEnv(), where.o)
+			s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			url := base + "/ws?session_id=" + s.ID
+			first := dialAs(t, url, where.guest)
+			trainer := dialAs(t, url, where.trainer)
+			second := dialAs(t, url, where.guest)
+			if got := trainer.ask(`{"type":"reset"}`); !strings.Contains(got, `"observation"`) {
+				t.Fatalf("the trainer got %s", got)
+			}
+			for _, guest := range []wsClient{first, second} {
+				if got := guest.ask(expand(`mcp tools/call {"name":"say","arguments":{"text":"x"}}`)); !strings.Contains(got, `"data":"x"`) {
+					t.Errorf("a guest got %s", got)
+				}
+			}
+			if got := trainer.ask(`{"type":"state"}`); !strings.Contains(got, `"step_count":2`) {
+				t.Errorf("the trainer got %s", got)
+			}
+			if i := s.Info(); i.Sockets != 1 || i.Attachment != session.AttachedClient {
+				t.Errorf("%d sockets keep the session, attachment %v", i.Sockets, i.Attachment)
+			}
+			first.send(`{"type":"close"}`) // is that of a guest, not of the session
+			first.closed()
+			if got := trainer.ask(`{"type":"state"}`); !strings.Contains(got, `"step_count":2`) {
+				t.Errorf("after a guest's goodbye: %s", got)
+			}
+		})
+	}
+}
+
+// A guest does not keep a session from going idle, and its calls do.
+func TestGuestsDoNotStopTheIdleTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, client := serveInMemory(t, labEnv(), Options{Mode: tools.ModeProduction, Sessions: session.Options{IdleTimeout: time.Minute}})
+		s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := websocket.Dial(t.Context(), "ws://localhost/ws?session_id="+s.ID, &websocket.DialOptions{HTTPClient: client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow()
+		guest := wsClient{t, c}
+		time.Sleep(59 * time.Second)
+		guest.ask(expand(`mcp tools/call {"name":"say","arguments":{"text":"x"}}`))
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		active(t, srv, 1)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		active(t, srv, 0)
+		guest.closed() // it goes with the session
+	})
+}
+
+// A token of a handle is good for its time, and what it has begun ends with it.
+func TestTokensOfHandlesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := guardedOptions()
+		o.Sessions.IdleTimeout = -1
+		srv, client := serveInMemory(t, labEnv(), o)
+		s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handle, err := s.Mint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, _ := srv.keeper.Mint(handle, time.Minute)
+		header := http.Header{"Authorization": {"Bearer " + string(token)}, "Content-Type": {"application/json"}}
+		c, _, err := websocket.Dial(t.Context(), "ws://localhost/mcp/"+handle, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow()
+		ws := wsClient{t, c}
+		status := func() int {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp/"+handle, strings.NewReader(rpcCall("say", `{"text":"x"}`, "")))
+			r.Header = header
+			res, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			return res.StatusCode
+		}
+		for _, at := range []time.Duration{0, 59 * time.Second} {
+			time.Sleep(at)
+			if got := ws.ask(rpcCall("say", `{"text":"x"}`, "")); !strings.Contains(got, `"data":"x"`) {
+				t.Errorf("after %v the socket got %s", at, got)
+			}
+			if got := status(); got != http.StatusOK {
+				t.Errorf("after %v the request got %d", at, got)
+			}
+		}
+		time.Sleep(time.Second)
+		if _, _, err := c.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+			t.Errorf("the socket ended with %v", err)
+		}
+		if got := status(); got != http.StatusUnauthorized {
+			t.Errorf("the request got %d", got)
+		}
+		active(t, srv, 1) // the session is its trainer's
+	})
+}
+
+// A trainer mints a token with the handle, on each door that mints.
+func TestMintedTokens(t *testing.T) {
+	srv, base := start(t, labEnv(), guardedOptions())
+	ws := dialAs(t, base+"/ws", controlToken)
+	var minted struct {
+		Data struct {
+			Result struct {
+				Handle, URL, Token string
+				Expires            int64 `json:"expires_at"`
+			}
+		}
+	}
+	unmarshal(t, ws.ask(expand(`mcp openenv/session/agent {"token_s":60.5}`)), &minted)
+	m := minted.Data.Result
+	if left := time.Until(time.Unix(m.Expires, 0)); left < 50*time.Second || left > 61*time.Second || !strings.HasSuffix(m.URL, "/mcp/"+m.Handle) {
+		t.Errorf("got %+v", m)
+	}
+	if _, reply := post(t, m.URL, rpcCall("say", `{"text":"x"}`, ""), bearer(m.Token)...); !strings.Contains(reply, `"data":"x"`) {
+		t.Error(reply)
+	}
+	if status, reply := post(t, m.URL, rpcCall("say", `{"text":"x"}`, "")); status != http.StatusUnauthorized {
+		t.Errorf("the handle alone: %d %s", status, reply)
+	}
+	status, reply := post(t, base+"/sessions/"+srv.Sessions().List()[0].ID+"/agents", `{"token_s":60}`, bearer(controlToken)...)
+	if status != http.StatusCreated || !strings.Contains(reply, `"token":"openenv_`) {
+		t.Errorf("%d %s", status, reply)
+	}
+	for _, bad := range []string{`0`, `-1`, `"60"`, `[]`, `1e400`} {
+		if status, reply := post(t, base+"/sessions/"+srv.Sessions().List()[0].ID+"/agents", `{"token_s":`+bad+`}`, bearer(controlToken)...); status != http.StatusUnprocessableEntity {
+			t.Errorf("token_s %s: %d %s", bad, status, reply)
+		}
+		if got := verdictOf(ws.ask(expand(`mcp openenv/session/agent {"token_s":` + bad + `}`))); got != "-32602" {
+			t.Errorf("token_s %s: %s", bad, got)
+		}
+	}
+}
+
+func TestSessionsPerToken(t *testing.T) {
+	o := guardedOptions()
+	o.SessionsPerToken = 2
+	srv, base := start(t, labEnv(), o)
+	create := func(token string) (id string, code string) {
+		_, reply := post(t, base+"/mcp", expand("rpc openenv/session/create"), bearer(token)...)
+		var r struct {
+			Result struct {
+				Session string `json:"session_id"`
+			}
+		}
+		unmarshal(t, reply, &r)
+		return r.Result.Session, verdictOf(reply)
+	}
+	a, _ := create(agentToken)
+	socket := dialAs(t, base+"/mcp", agentToken)
+	socket.ask(expand("rpc tools/list"))
+	if _, code := create(agentToken); code != "-32000" {
+		t.Errorf("a third session: %s", code)
+	}
+	if status, _ := post(t, base+"/mcp", initializeBody, append(bearer(agentToken), "Accept", "application/json, text/event-stream")...); status != http.StatusServiceUnavailable {
+		t.Errorf("initialize got %d", status)
+	}
+	if _, reply := post(t, base+"/mcp", rpcCall("say", `{"text":"x"}`, ""), bearer(agentToken)...); verdictOf(reply) != "-32000" {
+		t.Errorf("a temporary session: %s", reply)
+	}
+	if _, reply := post(t, base+"/mcp", rpcCall("say", `{"text":"x"}`, a), bearer(agentToken)...); verdictOf(reply) != "ok" {
+		t.Errorf("a session that is there: %s", reply)
+	}
+	if _, code := create(otherToken); code != "ok" { // has its own
+		t.Errorf("another token: %s", code)
+	}
+	post(t, base+"/mcp", expand(`rpc openenv/session/close {"session_id":"`+a+`"}`), bearer(agentToken)...)
+	waitFor(t, "room", func() bool { _, code := create(agentToken); return code == "ok" })
+	if n := srv.Sessions().Active(); n != 3 {
+		t.Errorf("%d sessions, want 3", n)
+	}
+}
+
+// Requests beyond the rate are refused with when to come again, and messages wait; each caller has its own share.
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := guardedOptions()
+		o.RequestsPerSecond = 2
+		_, client := serveInMemory(t, labEnv(), o)
+		get := func(token string) (status int, again string) {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(expand("rpc tools/list")))
+			r.Header.Set("Authorization", "Bearer "+token)
+			res, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			return res.StatusCode, res.Header.Get("Retry-After")
+		}
+		var got []string
+		for i := range 4 {
+			status, again := get(agentToken)
+			got = append(got, fmt.Sprint(status, again))
+			if i == 2 {
+				time.Sleep(500 * time.Millisecond)
+			}
+		}
+		if s := strings.Join(got, " "); s != "200 200 4291 200" {
+			t.Errorf("got %s", s)
+		}
+		if status, _ := get(otherToken); status != http.StatusOK {
+			t.Errorf("another caller got %d", status)
+		}
+		time.Sleep(time.Minute)
+		c, _, err := websocket.Dial(t.Context(), "ws://localhost/mcp", &websocket.DialOptions{HTTPClient: client, HTTPHeader: http.Header{"Authorization": {"Bearer " + agentToken}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseNow()
+		begin := time.Now()
+		for range 5 {
+			wsClient{t, c}.ask(expand("rpc tools/list"))
+		}
+		if took := time.Since(begin); took != 2*time.Second { // the upgrade and the first were at once
+			t.Errorf("5 messages took %v", took)
+		}
+	})
+}
+
+func TestCrossOrigin(t *testing.T) {
+	o := guardedOptions()
+	o.AllowedOrigins = []string{"https://chat.example"}
+	srv, base := start(t, labEnv(), o)
+	preflight := func(origin string) (int, http.Header) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, base+"/mcp", nil)
+		r.Header = http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization,content-type,mcp-protocol-version"}}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode, res.Header
+	}
+	if status, h := preflight("https://chat.example"); status != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != "https://chat.example" || h.Get("Access-Control-Allow-Headers") == "" {
+		t.Errorf("%d %v", status, h)
+	}
+	if status, h := preflight("https://evil.example"); status != http.StatusForbidden || h.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("%d %v", status, h)
+	}
+	for origin, want := range map[string]int{"https://chat.example": 200, "https://evil.example": 403, "null": 403, base: 200} {
+		if status, _ := post(t, base+"/mcp", expand("rpc tools/list"), append(bearer(agentToken), "Origin", origin)...); status != want {
+			t.Errorf("%s: %d, want %d", origin, status, want)
+		}
+		_, res, _ := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(base, "http")+"/mcp", &websocket.DialOptions{
+			HTTPHeader: http.Header{"Origin": {origin}, "Authorization": {"Bearer " + agentToken}},
+		})
+		if res == nil || (res.StatusCode == http.StatusSwitchingProtocols) != (want == 200) {
+			t.Errorf("%s: a socket got %v", origin, res)
+		}
+	}
+	waitFor(t, "the sockets' sessions", func() bool { return srv.Sessions().Active() <= 2 })
+}
+
+// A name that an attacker has pointed at this machine comes with its own Host, whatever the page's origin (DNS rebinding).
+func TestRebinding(t *testing.T) {
+	srv, base := startLab(t, false)
+	for _, path := range []string{"/mcp", "/ws", "/reset", "/step", "/health"} {
+		for _, host := range []string{"evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example"} {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(expand("rpc openenv/session/create")))
+			r.Host = host
+			r.Header.Set("Origin", "http://"+host)
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != http.StatusForbidden {
+				t.Errorf("%s %s: %d", path, host, res.StatusCode)
+			}
+		}
+	}
+	active(t, srv, 0)
+}
+
+// Tokens come from flags, variables and files, and none of them is in what the program prints or logs, right or wrong.
+func TestTokensAreNotLogged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte("# of the agents\n\n  "+agentToken+"  \n"+otherToken+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, stop := runMain(t, labEnv(), []string{"-addr", "127.0.0.1:0", "-agent-token-file", file, "-mode", "production"},
+		map[string]string{"OPENENV_CONTROL_TOKEN": controlToken + ",second-" + controlToken})
+	base := addressIn(t, stdout)
+	var minted struct{ Result struct{ Handle, URL, Token string } }
+	var created struct {
+		Result struct {
+			ID string `json:"session_id"`
+		}
+	}
+	const wrong = "wrong-token-that-was-sent"
+	for token, want := range map[string]int{agentToken: 200, otherToken: 200, controlToken: 200, "second-" + controlToken: 200, wrong: 401} {
+		if status, _ := post(t, base+"/mcp", expand("rpc tools/list"), bearer(token)...); status != want {
+			t.Errorf("%d, want %d", status, want)
+		}
+	}
+	_, reply := post(t, base+"/mcp", expand("rpc openenv/session/create"), bearer(agentToken)...)
+	unmarshal(t, reply, &created)
+	_, reply = post(t, base+"/mcp", expand(`rpc openenv/session/agent {"session_id":"`+created.Result.ID+`","token_s":60}`), bearer(agentToken)...)
+	unmarshal(t, reply, &minted)
+	post(t, minted.Result.URL, expand("rpc tools/list"), bearer(minted.Result.Token)...)
+	post(t, base+"/mcp", expand("rpc tools/list"), bearer(minted.Result.Token)...) // not its address
+	request(t, http.MethodGet, base+"/sessions?token="+wrong, "", bearer(wrong)...)
+	if code := stop(nil); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	all := stdout.String() + stderr.String()
+	for _, secret := range []string{agentToken, otherToken, controlToken, wrong, minted.Result.Token, minted.Result.Handle} {
+		if strings.Contains(all, secret) {
+			t.Errorf("it shows %s:\n%s", secret, all)
+		}
+	}
+	if !strings.Contains(all, "event=refused") || !strings.Contains(all, "status=401") {
+		t.Errorf("it does not show that somebody was refused:\n%s", all)
+	}
+}
+
+func TestAccessAtTheStart(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte("# none\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-addr", "0.0.0.0:0", "-mode", "production"}, "production asks nobody for a token"},
+		{[]string{"-addr", "[::]:0", "-mode", "production"}, "production asks nobody for a token"},
+		{[]string{"-agent-token", "short"}, "agent token 1: a token of 5 characters is too short"},
+		{[]string{"-agent-token", agentToken, "-control-token", agentToken}, "is a token of another role, too"},
+		{[]string{"-agent-token-file", empty}, "there is no token in it"},
+		{[]string{"-agent-token-file", empty + "-not"}, "no such file"},
+		{[]string{"-tls-cert", empty}, "need each other"},
+		{[]string{"-tls-cert", empty, "-tls-key", empty}, "-tls-cert"},
+		{[]string{"-oauth-issuer", "http://127.0.0.1:1"}, "need each other"},
+		{[]string{"-oauth-issuer", "http://127.0.0.1:1", "-oauth-audience", "x"}, "the issuer http://127.0.0.1:1"},
+		{[]string{"-rate", "-1"}, "-rate"},
+		{[]string{"-sessions-per-token", "-1"}, "-sessions-per-token"},
+		{[]string{"-max-message", "0"}, "-max-message"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), testTime)
+		defer cancel()
+		stderr := newLines()
+		code := Run(ctx, labEnv(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), func(string) string { return "" }, nil, io.Discard, stderr)
+		if code != exitUsage || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%v: exit code %d, %s", c.args, code, stderr)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		warn bool
+	}{
+		{[]string{"-mode", "production"}, false},
+		{[]string{"-addr", "0.0.0.0:0", "-mode", "production", "-agent-token", agentToken}, false},
+		{[]string{"-addr", "0.0.0.0:0", "-mode", "production", "-insecure"}, true},
+		{[]string{"-addr", "0.0.0.0:0"}, true},
+		{[]string{"-control-addr", "0.0.0.0:0", "-agent-token", agentToken}, true},
+	} {
+		stdout, stderr, stop := runMain(t, labEnv(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), nil)
+		addressIn(t, stdout)
+		if code := stop(nil); code != exitOK || strings.Count(stderr.String(), "event=open_address") != map[bool]int{true: 1}[c.warn] {
+			t.Errorf("%v: exit code %d, %s", c.args, code, stderr)
+		}
+	}
+}
