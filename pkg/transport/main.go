@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -283,46 +282,4 @@ func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 		}
 	})
 	return err
-}
-
-// reachable is an address of this machine at which a listener is reached, and whether it listens on all interfaces.
-func reachable(addr string) (at string, everyone bool) {
-	host, port, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		return net.JoinHostPort("127.0.0.1", port), true
-	}
-	return addr, false
-}
-
-// greet prints where the server listens and lines to paste.
-func greet(w io.Writer, s *Server, addr net.Addr, control string) {
-	base, everyone := reachable(addr.String())
-	name := s.class.Metadata.Name
-	fmt.Fprintf(w, "%s is listening on http://%s (%s mode)\n", name, base, s.opts.Mode)
-	if everyone {
-		fmt.Fprintf(w, "It listens on all interfaces, and whoever reaches it may use it.\n")
-	}
-	try := "env.list_tools()"
-	fmt.Fprintln(w)
-	if s.everyone() >= access.Trainer {
-		fmt.Fprintf(w, "  trainers   ws://%s/ws\n", base)
-		try = "env.reset(), env.list_tools()"
-	}
-	if control != "" {
-		at, everyone := reachable(control)
-		fmt.Fprintf(w, "  control    http://%s/sessions\n", at)
-		if everyone {
-			fmt.Fprintf(w, "             on all interfaces: whoever reaches it sees and ends all sessions\n")
-		}
-	}
-	fmt.Fprintf(w, `  agents     http://%[2]s/mcp
-  about it   http://%[2]s/docs
-
-Try it:
-  curl -s http://%[2]s/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-  python3 -c 'from openenv.core.mcp_client import MCPToolClient as C
-with C("http://%[2]s").sync() as env: print(%[3]s)'
-MCP client configuration:
-  {"mcpServers": {"%[1]s": {"type": "http", "url": "http://%[2]s/mcp"}}}
-`, name, base, try)
 }
