@@ -2,7 +2,7 @@
 
 import pytest
 
-from server import TIMEOUT_S, URL
+from server import HEADERS, TIMEOUT_S, URL
 
 
 class Sync:
@@ -30,7 +30,7 @@ def client(request):
     """Makes a client of a class, in one of its two faces: the client itself, or what its .sync() returns."""
 
     def make(client_class):
-        made = client_class(base_url=URL, message_timeout_s=TIMEOUT_S)
+        made = client_class(base_url=URL, headers=HEADERS, message_timeout_s=TIMEOUT_S)
         return Sync(made) if request.param == "sync" else made
 
     return make

@@ -12,6 +12,9 @@ import requests
 URL = os.environ["OPENENV_URL"]
 TIMEOUT_S = 20
 
+# What a caller of a server that asks for tokens shows.
+HEADERS = {"Authorization": "Bearer " + os.environ["OPENENV_TOKEN"]} if "OPENENV_TOKEN" in os.environ else None
+
 TOOLS = ["add", "echo_message", "echo_with_length"]
 
 # The server's JSON-RPC error codes.
@@ -42,11 +45,11 @@ WORKING_CALLS = [
 
 
 def get(path):
-    return requests.get(URL + path, timeout=TIMEOUT_S)
+    return requests.get(URL + path, headers=HEADERS, timeout=TIMEOUT_S)
 
 
 def post(path, body):
-    return requests.post(URL + path, json=body, timeout=TIMEOUT_S)
+    return requests.post(URL + path, json=body, headers=HEADERS, timeout=TIMEOUT_S)
 
 
 def rpc(method, **params):
