@@ -112,7 +112,7 @@ var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 // TestSnippetsCompile builds the Go code of the documents: a block that is a whole program by itself, the others of a
 // document together.
 func TestSnippetsCompile(t *testing.T) {
-	for _, doc := range []string{"README.md", "docs/agents.md", "docs/authoring.md"} {
+	for _, doc := range []string{"README.md", "docs/agents.md", "docs/authoring.md", "docs/modes.md"} {
 		t.Run(doc, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join(root(t), doc))
