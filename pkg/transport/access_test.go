@@ -357,7 +357,9 @@ func TestTokensAreNotLogged(t *testing.T) {
 	stdout, stderr, stop := runMain(t, labEnv(), []string{"-addr", "127.0.0.1:0", "-agent-token-file", file, "-mode", "production"},
 		map[string]string{"OPENENV_CONTROL_TOKEN": controlToken + ",second-" + controlToken})
 	base := addressIn(t, stdout)
-	var minted struct{ Result struct{ Handle, URL, Token string } }
+	var minted struct {
+		Result struct{ Handle, URL, Token string }
+	}
 	var created struct {
 		Result struct {
 			ID string `json:"session_id"`

@@ -26,7 +26,7 @@ type accessFlags struct {
 	insecure                 bool
 	rate                     float64
 	sessionsPerToken         int
-	maxMessage               int64
+	maxMessage, maxInFlight  int64
 	maxDepth, maxHeaderBytes int
 }
 
@@ -45,6 +45,7 @@ func (a *accessFlags) define(fs *flag.FlagSet) {
 	fs.Float64Var(&a.rate, "rate", 0, "requests and WebSocket messages a second that a token, or an address without one, may send; 0 is any number")
 	fs.IntVar(&a.sessionsPerToken, "sessions-per-token", 0, "how many sessions a token may have open at once; 0 is any number")
 	fs.Int64Var(&a.maxMessage, "max-message", DefaultMaxMessage, "`bytes` of a body or a WebSocket message")
+	fs.Int64Var(&a.maxInFlight, "max-in-flight", DefaultMaxInFlight, "`bytes` of all long messages that are being read or answered at once")
 	fs.IntVar(&a.maxDepth, "max-depth", DefaultMaxDepth, "nesting of objects and arrays in what clients send")
 	fs.IntVar(&a.maxHeaderBytes, "max-header", DefaultMaxHeader, "`bytes` of a request's header")
 }
@@ -58,12 +59,15 @@ func (a *accessFlags) apply(o *Options) (err error) {
 		return fmt.Errorf("-sessions-per-token %d: want 0 or more", a.sessionsPerToken)
 	case a.maxMessage < 1 || a.maxDepth < 1 || a.maxHeaderBytes < 1:
 		return errors.New("-max-message, -max-depth and -max-header want at least 1")
+	case a.maxInFlight < a.maxMessage:
+		return fmt.Errorf("-max-in-flight %d: want at least -max-message, which is %d", a.maxInFlight, a.maxMessage)
 	case (a.cert == "") != (a.key == ""):
 		return errors.New("-tls-cert and -tls-key need each other")
 	case (a.issuer == "") != (a.audience == ""):
 		return errors.New("-oauth-issuer and -oauth-audience need each other")
 	}
 	o.RequestsPerSecond, o.SessionsPerToken = a.rate, a.sessionsPerToken
+	o.MaxInFlight = a.maxInFlight
 	o.MaxMessage, o.MaxDepth, o.MaxHeader = a.maxMessage, a.maxDepth, a.maxHeaderBytes
 	o.AllowedHosts, o.AllowedOrigins = list(strings.ToLower(a.hosts)), list(a.origins)
 	if a.issuer != "" {

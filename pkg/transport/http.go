@@ -210,6 +210,9 @@ func httpError(w http.ResponseWriter, err error) {
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": input.Fields})
 	case errors.As(err, &unread):
 		status, message := bodyStatus(unread.err)
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
 		writeDetail(w, status, message)
 	case errors.As(err, &timeout):
 		writeDetail(w, http.StatusGatewayTimeout, err.Error())

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -239,4 +241,43 @@ func TestBatchLimit(t *testing.T) {
 	if status, _ := post(t, base+"/mcp", batch(maxBatch), agent...); status != http.StatusOK || s.Steps() != maxBatch {
 		t.Errorf("a batch of %d got %d and made %d calls", maxBatch, status, s.Steps())
 	}
+}
+
+// Long messages at once are bounded together; who comes too much is told to come again, and others are unharmed.
+func TestBudget(t *testing.T) {
+	o := counted()
+	o.MaxMessage, o.MaxInFlight = 1<<20, 3<<19
+	srv, base := start(t, labEnv(), o)
+	long := func(tool, args string) string {
+		return strings.Replace(rpcCall(tool, args, ""), `"params"`, strings.Repeat(" ", 800_000)+`"params"`, 1)
+	}
+	holder := dial(t, base+"/mcp")
+	holder.send(long("wait", "{}"))
+	s := live(t, srv, labSession)
+	waitFor(t, "the call", func() bool { return s.Busy() == 1 })
+	other := dial(t, base+"/mcp")
+	if got := other.ask(rpcCall("say", `{"text":"x"}`, "")); !strings.Contains(got, `"data":"x"`) {
+		t.Fatalf("got %s", got)
+	}
+	status, reply := post(t, base+"/mcp", long("say", `{"text":"x"}`))
+	if status != http.StatusServiceUnavailable || !strings.Contains(reply, "try again") {
+		t.Errorf("a long body got %d %.200s", status, reply)
+	}
+	if status, reply := post(t, base+"/step", long("say", `{}`)); status != http.StatusServiceUnavailable {
+		t.Errorf("a long body got %d %.200s", status, reply)
+	}
+	late := dial(t, base+"/ws")
+	late.send(long("say", `{"text":"x"}`))
+	if _, _, err := late.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusTryAgainLater {
+		t.Errorf("a long frame got %v", err)
+	}
+	if got := other.ask(rpcCall("say", `{"text":"x"}`, "")); !strings.Contains(got, `"data":"x"`) {
+		t.Errorf("a short one got %s", got)
+	}
+	holder.CloseNow()
+	waitFor(t, "room", func() bool { return srv.budget.used.Load() == 0 })
+	if status, reply := post(t, base+"/mcp", long("say", `{"text":"x"}`)); status != http.StatusOK || !strings.Contains(reply, `"data":"x"`) {
+		t.Errorf("then it got %d %.200s", status, reply)
+	}
+	waitFor(t, "room", func() bool { return srv.budget.used.Load() == 0 })
 }

@@ -112,6 +112,9 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		status, message := bodyStatus(err)
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
 		writeRPC(w, status, nullID, &rpcError{Code: rpcInvalidRequest, Message: message})
 		return
 	}
@@ -181,7 +184,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		size = s.opts.MaxMessage
 	}
 	p := patientReader{r.Body, http.NewResponseController(w), time.Now().Add(timeFor(size))}
-	body, err := io.ReadAll(http.MaxBytesReader(w, p, s.opts.MaxMessage))
+	body, err := s.budget.read(http.MaxBytesReader(w, p, s.opts.MaxMessage))
+	if slow, ok := w.(*slowWriter); ok && err == nil {
+		slow.atEnd = func() { s.budget.release(body) }
+	} else if err == nil {
+		s.budget.release(body) // as in a test of one handler
+	}
 	if err == nil { // else the time that is up keeps net/http from waiting for the rest of the body
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
@@ -208,6 +216,8 @@ func (p patientReader) Read(b []byte) (int, error) {
 func bodyStatus(err error) (int, string) {
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, errOverBudget):
+		return http.StatusServiceUnavailable, err.Error()
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, tooLong(tooLarge)
 	case errors.Is(err, errEncoded):

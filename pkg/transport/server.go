@@ -29,10 +29,11 @@ import (
 
 // Options configure a [Server]. The zero value gives the defaults.
 type Options struct {
-	Mode       tools.Mode      // "": simulation
-	Sessions   session.Options // its Logger is this one's, unless set
-	MaxMessage int64           // bytes of one frame or body, on every door; 0: 100 MiB
-	MaxDepth   int             // nesting of objects and arrays in what clients send; 0: 128
+	Mode        tools.Mode      // "": simulation
+	Sessions    session.Options // its Logger is this one's, unless set
+	MaxMessage  int64           // bytes of one frame or body, on every door; 0: 100 MiB
+	MaxInFlight int64           // bytes of all long messages that are being read or answered; 0: ten times MaxMessage, or 1 GiB if that is more
+	MaxDepth    int             // nesting of objects and arrays in what clients send; 0: 128
 	// AllowedHosts are names that requests may carry in Host besides those of the loopback interface, where the server
 	// listens on that interface: for a reverse proxy on the same machine that passes the public name on. Listeners on
 	// other interfaces take any Host, unless AllowedHosts is set.
@@ -69,6 +70,9 @@ type Access struct {
 	Resource *oauthex.ProtectedResourceMetadata
 }
 
+// DefaultMaxInFlight is the least default of Options.MaxInFlight.
+const DefaultMaxInFlight = 1 << 30
+
 // DefaultMaxDepth is the default of Options.MaxDepth.
 const DefaultMaxDepth = strictjson.DefaultMaxDepth
 
@@ -94,6 +98,7 @@ type Server struct {
 	single   http.Handler               // see newStateless
 	keeper   *access.Keeper
 	limits   *limits
+	budget   budget
 	cors     func(http.Handler) http.Handler // nil: pages of other origins have no part in the server
 	public   face
 	control  face
@@ -118,6 +123,9 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	}
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
+	}
+	if o.MaxInFlight == 0 {
+		o.MaxInFlight = max(DefaultMaxInFlight, 10*o.MaxMessage)
 	}
 	if o.MaxHeader == 0 {
 		o.MaxHeader = DefaultMaxHeader
@@ -148,6 +156,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	}
 	s := &Server{
 		class: class, opts: o, log: o.Logger, versions: versionContexts(), single: newStateless(o),
+		budget: budget{limit: o.MaxInFlight},
 		keeper: keeper, limits: newLimits(o.RequestsPerSecond, o.SessionsPerToken), cors: crossOrigin(o.AllowedOrigins),
 	}
 	s.public = face{Server: s, shows: s.everyone()}

@@ -162,8 +162,15 @@ func (k *socket) read() {
 
 // receive reads one text message. A message of another kind closes the socket.
 func (k *socket) receive() (data []byte, ok bool) {
-	kind, data, err := k.conn.Read(context.Background()) // a context that can end costs two goroutine hand-overs
+	kind, r, err := k.conn.Reader(context.Background()) // a context that can end costs two goroutine hand-overs
+	if err == nil {
+		data, err = k.s.budget.read(r)
+	}
 	switch {
+	case errors.Is(err, errOverBudget):
+		k.because(slog.LevelWarn, err.Error())
+		k.conn.Close(websocket.StatusTryAgainLater, errOverBudget.Error())
+		return nil, false
 	case err != nil:
 		k.becauseOf(err)
 		switch websocket.CloseStatus(err) {
@@ -181,11 +188,13 @@ func (k *socket) receive() (data []byte, ok bool) {
 		k.parted.Store(true)
 		k.because(slog.LevelWarn, "a binary message")
 		k.conn.Close(websocket.StatusUnsupportedData, "send text messages")
+		k.s.budget.release(data)
 		return nil, false
 	case !utf8.Valid(data):
 		k.parted.Store(true)
 		k.because(slog.LevelWarn, "text that is not UTF-8")
 		k.conn.Close(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
+		k.s.budget.release(data)
 		return nil, false
 	}
 	return data, true
@@ -296,6 +305,9 @@ func (k *socket) next() (data []byte, ok bool) {
 
 // drop leaves frames unanswered, since the socket has gone; but a client that has said goodbye is not awaited.
 func (k *socket) drop(frames ...[]byte) {
+	for _, f := range frames {
+		k.s.budget.release(f)
+	}
 	if k.goodbye != nil && slices.ContainsFunc(frames, k.goodbye) {
 		k.parted.Store(true)
 	}
@@ -304,6 +316,7 @@ func (k *socket) drop(frames ...[]byte) {
 // answerOne answers one frame. here says whether the answering part is still this goroutine's.
 func (k *socket) answerOne(text []byte) (here bool) {
 	k.s.limits.pace(k.ctx, k.counted)
+	defer k.s.budget.release(text)
 	defer func() {
 		if r := recover(); r != nil {
 			k.send(k.panicked(r), false)

@@ -85,7 +85,8 @@ func timeFor(n int64) time.Duration {
 type slowWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	begun   bool // an answer has begun
+	begun   bool   // an answer has begun
+	atEnd   func() // called by finish; nil: nothing is
 
 	mu    sync.Mutex // guards what follows
 	limit time.Time  // no write may take longer than until then; zero: as its length allows
@@ -123,6 +124,9 @@ func (s *slowWriter) finish() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
+	if s.atEnd != nil {
+		s.atEnd()
+	}
 }
 
 // hurryTime is enough for the end of an answer to a peer that reads.
