@@ -43,31 +43,33 @@ type route struct {
 	simulation                         bool // served in simulation mode only
 	body                               object
 	bodyOptional                       bool
-	ok                                 object // schema of the answer 200
-	session                            bool   // takes ?session_id=
-	operators                          bool   // served on the control listener only
-	named                              bool   // the path names a session
-	errors                             []string
+	ok                                 object   // schema of the answer to success
+	session                            bool     // takes ?session_id=
+	operators                          bool     // served on the control listener only
+	named                              bool     // the path names a session
+	parameters                         []object // further ones
+	errors                             []string // besides those that every route has
+	fault                              object   // schema of the errors; nil: Error
 	status                             []string // of a success; none: 200
+	answers                            object   // by status, those that are not as the rest says
 }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
 func (s *face) routeList() []route {
+	onSession, withBody := []string{"404", "409", "500", "503", "504"}, []string{"408", "413", "415", "422"}
 	all := []route{
 		{Method: "post", Path: "/reset", Summary: "Begin an episode", simulation: true, session: true,
 			Description: "Begins an episode and returns its first observation. Members other than seed and episode_id are options of the environment.",
-			body:        ref("ResetRequest"), bodyOptional: true, ok: ref("ResetResponse"), errors: []string{"404", "413", "422", "500", "503", "504"}},
+			body:        ref("ResetRequest"), bodyOptional: true, ok: ref("ResetResponse"), errors: slices.Concat(onSession, withBody)},
 		{Method: "post", Path: "/step", Summary: "Take a step", simulation: true, session: true,
 			Description: "Takes one step and returns its observation, reward and whether the episode is over.",
-			body:        ref("StepRequest"), ok: ref("StepResponse"), errors: []string{"404", "413", "422", "500", "503", "504"}},
+			body:        ref("StepRequest"), ok: ref("StepResponse"), errors: slices.Concat(onSession, withBody)},
 		{Method: "get", Path: "/state", Summary: "Read the state", simulation: true, session: true,
 			Description: "Returns the episode's counters and the environment's own state.",
-			ok:          ref("State"), errors: []string{"404", "500", "503", "504"}},
-		{Method: "post", Path: "/mcp", Summary: "Speak MCP",
-			Description: "JSON-RPC 2.0. Without a handshake: tools/list, tools/call, openenv/session/create, openenv/session/close. After initialize: MCP Streamable HTTP. The same path takes WebSockets.",
-			body:        object{"type": "object"}, ok: object{"type": "object"}},
-		{Method: "get", Path: "/health", Summary: "Probe the server", Description: "Says whether the server is well.", ok: ref("Health")},
+			ok:          ref("State"), errors: onSession},
+		{Method: "get", Path: "/health", Summary: "Probe the server", Description: "Says whether the server is well.", ok: ref("Health"),
+			answers: object{"503": object{"description": "The server is stopping.", "content": jsonContent(ref("Health"))}}},
 		{Method: "get", Path: "/metadata", Summary: "Read the metadata", Description: "Says what the environment is.", ok: ref("Metadata")},
 		{Method: "get", Path: "/schema", Summary: "Read the schemas", Description: "Returns the JSON Schemas of action, observation, reset observation and state.", ok: ref("Schemas")},
 		{Method: "get", Path: "/sessions", Summary: "List the sessions", operators: true, Description: "Lists all sessions, the oldest first.", ok: ref("Sessions")},
@@ -78,37 +80,51 @@ func (s *face) routeList() []route {
 		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
 			Description: "Mints a handle that opens the session's tools and nothing else.", ok: ref("Handle"), status: []string{"201"}, errors: []string{"404", "409"}},
 	}
+	all = slices.Concat(all, mcpRoutes(), []route{gymSocketRoute()})
 	return slices.DeleteFunc(all, func(r route) bool {
 		return r.simulation && s.shows < access.Trainer || r.operators && s.shows < access.Control
 	})
 }
 
+// errorMeanings are the statuses of errors. Every route has the first two.
 var errorMeanings = map[string]string{
+	"400": "The query or the body cannot be read, or a header asks for what is not served.",
+	"403": "The Host is not one of the server's, or the request comes from a web page of another origin.",
 	"404": "No session has that id.",
-	"409": "The session is being built, or has minted all the handles it may.",
+	"405": "The method needs what the request lacks.",
+	"406": "The Accept header excludes the answer.",
+	"408": "The body did not arrive in time.",
+	"409": "The session is being built, is held by another, or has minted all the handles it may.",
 	"413": "The body is too long.",
-	"500": "The environment failed.",
+	"415": "The body has a Content-Type or a Content-Encoding that is not served.",
 	"422": "The request does not fit its schema.",
-	"503": "Every session is in use; try again.",
+	"426": "The request is no WebSocket handshake.",
+	"500": "The environment failed.",
+	"503": "Every session is in use, or the server is stopping; try again.",
 	"504": "The environment did not answer in time.",
+}
+
+// errorHeaders are those that come with an error.
+var errorHeaders = map[string]object{
+	"405": header("Allow", "The methods that need less."),
+	"426": header("Upgrade", "What to ask for: websocket."),
+	"503": header("Retry-After", "Seconds after which to try again."),
+}
+
+func header(name, description string) object {
+	return object{name: object{"description": description, "required": true, "schema": object{"type": "string"}}}
 }
 
 // openAPI is the OpenAPI 3.1 document, with the routes of the server's mode.
 func (s *face) openAPI() object {
 	paths := object{}
 	for _, r := range s.routeList() {
-		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.Method + "_" + strings.NewReplacer("/", "_", "{", "", "}", "").Replace(r.Path[1:]), "responses": responses(r)}
+		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.operation(), "responses": responses(r)}
 		if r.body != nil {
 			op["requestBody"] = object{"required": !r.bodyOptional, "content": jsonContent(r.body)}
 		}
-		if r.session {
-			op["parameters"] = []object{{
-				"name": "session_id", "in": "query", "required": false, "schema": object{"type": "string"},
-				"description": "A live session; without it a temporary one serves the call.",
-			}}
-		}
-		if r.named {
-			op["parameters"] = []object{{"name": "session", "in": "path", "required": true, "schema": object{"type": "string"}, "description": "The session's id."}}
+		if parameters := r.allParameters(); len(parameters) > 0 {
+			op["parameters"] = parameters
 		}
 		item, ok := paths[r.Path].(object)
 		if !ok {
@@ -128,21 +144,53 @@ func (s *face) openAPI() object {
 	}
 }
 
+func (r *route) operation() string {
+	return r.Method + "_" + strings.NewReplacer("/", "_", "{", "", "}", "").Replace(r.Path[1:])
+}
+
+func (r *route) allParameters() []object {
+	all := slices.Clone(r.parameters)
+	if r.session {
+		all = append(all, parameter("query", "session_id", "A live session; without it a temporary one serves the call.", object{"type": "string"}))
+	}
+	if r.named {
+		all = append(all, required(parameter("path", "session", "The session's id.", object{"type": "string"})))
+	}
+	return all
+}
+
+func parameter(in, name, description string, schema object) object {
+	return object{"in": in, "name": name, "description": description, "required": false, "schema": schema}
+}
+
+func required(parameter object) object {
+	parameter["required"] = true
+	return parameter
+}
+
 func responses(r route) object {
 	out := object{}
-	if r.status == nil {
+	if r.status == nil && r.ok != nil {
 		r.status = []string{"200"}
 	}
 	for _, status := range r.status {
 		out[status] = object{"description": "The answer.", "content": jsonContent(r.ok)}
 	}
-	for _, status := range r.errors {
-		schema := ref("Error")
+	if r.fault == nil {
+		r.fault = ref("Error")
+	}
+	for _, status := range slices.Concat([]string{"400", "403"}, r.errors) {
+		schema := r.fault
 		if status == "422" {
 			schema = ref("ValidationError")
 		}
-		out[status] = object{"description": errorMeanings[status], "content": jsonContent(schema)}
+		answer := object{"description": errorMeanings[status], "content": jsonContent(schema)}
+		if headers := errorHeaders[status]; headers != nil {
+			answer["headers"] = headers
+		}
+		out[status] = answer
 	}
+	maps.Copy(out, r.answers)
 	return out
 }
 
@@ -175,6 +223,7 @@ func (s *face) components() object {
 			"action": object{"type": "object"}, "observation": object{"type": "object"}, "state": object{"type": "object"}, "reset_observation": object{"type": "object"},
 		}},
 	}
+	maps.Copy(out, rpcSchemas())
 	if s.shows >= access.Trainer {
 		maps.Copy(out, object{
 			"Action":           s.class.Schemas.Action,
