@@ -331,6 +331,15 @@ func notFound(w http.ResponseWriter, id strictjson.Raw, err error) {
 	writeRPC(w, http.StatusNotFound, id, &rpcError{Code: rpcNoSession, Message: err.Error()})
 }
 
+// noSession answers about a session that could not be had.
+func noSession(w http.ResponseWriter, id strictjson.Raw, err error) {
+	status := statusOf(err)
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeRPC(w, status, id, err)
+}
+
 // acceptable holds a POST of MCP Streamable HTTP to its headers.
 func acceptable(w http.ResponseWriter, r *http.Request, id strictjson.Raw) bool {
 	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/json" {

@@ -43,12 +43,14 @@ type route struct {
 	simulation                         bool // served in simulation mode only
 	body                               object
 	bodyOptional                       bool
+	examples                           object   // of bodies
 	ok                                 object   // schema of the answer to success
 	session                            bool     // takes ?session_id=
 	operators                          bool     // served on the control listener only
 	named                              bool     // the path names a session
+	open                               bool     // asks nobody for a token
 	parameters                         []object // further ones
-	errors                             []string // besides those that every route has
+	errors                             []string // besides those of everyRoute
 	fault                              object   // schema of the errors; nil: Error
 	status                             []string // of a success; none: 200
 	answers                            object   // by status, those that are not as the rest says
@@ -68,17 +70,18 @@ func (s *face) routeList() []route {
 		{Method: "get", Path: "/state", Summary: "Read the state", simulation: true, session: true,
 			Description: "Returns the episode's counters and the environment's own state.",
 			ok:          ref("State"), errors: onSession},
-		{Method: "get", Path: "/health", Summary: "Probe the server", Description: "Says whether the server is well.", ok: ref("Health"),
+		{Method: "get", Path: "/health", open: true, Summary: "Probe the server", Description: "Says whether the server is well.", ok: ref("Health"),
 			answers: object{"503": object{"description": "The server is stopping.", "content": jsonContent(ref("Health"))}}},
-		{Method: "get", Path: "/metadata", Summary: "Read the metadata", Description: "Says what the environment is.", ok: ref("Metadata")},
-		{Method: "get", Path: "/schema", Summary: "Read the schemas", Description: "Returns the JSON Schemas of action, observation, reset observation and state.", ok: ref("Schemas")},
+		{Method: "get", Path: "/metadata", open: true, Summary: "Read the metadata", Description: "Says what the environment is.", ok: ref("Metadata")},
+		{Method: "get", Path: "/schema", open: true, Summary: "Read the schemas", Description: "Returns the JSON Schemas of action, observation, reset observation and state.", ok: ref("Schemas")},
 		{Method: "get", Path: "/sessions", Summary: "List the sessions", operators: true, Description: "Lists all sessions, the oldest first.", ok: ref("Sessions")},
 		{Method: "get", Path: "/sessions/{session}", Summary: "Look at a session", operators: true, named: true,
 			Description: "Says what a session does and who holds it.", ok: ref("Session"), errors: []string{"404"}},
 		{Method: "delete", Path: "/sessions/{session}", Summary: "End a session", operators: true, named: true,
 			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), status: []string{"200", "202"}, errors: []string{"404"}},
 		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
-			Description: "Mints a handle that opens the session's tools and nothing else.", ok: ref("Handle"), status: []string{"201"}, errors: []string{"404", "409"}},
+			Description: "Mints a handle that opens the session's tools and nothing else.",
+			body:        ref("HandleRequest"), bodyOptional: true, ok: ref("Handle"), status: []string{"201"}, errors: slices.Concat([]string{"404", "409"}, withBody)},
 	}
 	all = slices.Concat(all, mcpRoutes(), []route{gymSocketRoute()})
 	return slices.DeleteFunc(all, func(r route) bool {
@@ -86,10 +89,11 @@ func (s *face) routeList() []route {
 	})
 }
 
-// errorMeanings are the statuses of errors. Every route has the first two.
+// errorMeanings are the statuses of errors.
 var errorMeanings = map[string]string{
 	"400": "The query or the body cannot be read, or a header asks for what is not served.",
-	"403": "The Host is not one of the server's, or the request comes from a web page of another origin.",
+	"401": "The server asks for a token.",
+	"403": "The Host is not one of the server's, the request comes from a web page of another origin, or the token does not allow it.",
 	"404": "No session has that id.",
 	"405": "The method needs what the request lacks.",
 	"406": "The Accept header excludes the answer.",
@@ -99,6 +103,7 @@ var errorMeanings = map[string]string{
 	"415": "The body has a Content-Type or a Content-Encoding that is not served.",
 	"422": "The request does not fit its schema.",
 	"426": "The request is no WebSocket handshake.",
+	"429": "Too many requests; try again.",
 	"500": "The environment failed.",
 	"503": "Every session is in use, or the server is stopping; try again.",
 	"504": "The environment did not answer in time.",
@@ -106,8 +111,10 @@ var errorMeanings = map[string]string{
 
 // errorHeaders are those that come with an error.
 var errorHeaders = map[string]object{
+	"401": header("WWW-Authenticate", "What token to send."),
 	"405": header("Allow", "The methods that need less."),
 	"426": header("Upgrade", "What to ask for: websocket."),
+	"429": header("Retry-After", "Seconds after which to try again."),
 	"503": header("Retry-After", "Seconds after which to try again."),
 }
 
@@ -119,9 +126,16 @@ func header(name, description string) object {
 func (s *face) openAPI() object {
 	paths := object{}
 	for _, r := range s.routeList() {
-		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.operation(), "responses": responses(r)}
+		op := object{"summary": r.Summary, "description": r.Description, "operationId": r.operation(), "responses": responses(r, s.everyRoute(r))}
+		if s.guarded() && !r.open {
+			op["security"] = []object{{"token": []string{}}}
+		}
 		if r.body != nil {
-			op["requestBody"] = object{"required": !r.bodyOptional, "content": jsonContent(r.body)}
+			content := jsonContent(r.body)
+			if r.examples != nil {
+				content["application/json"].(object)["examples"] = r.examples
+			}
+			op["requestBody"] = object{"required": !r.bodyOptional, "content": content}
 		}
 		if parameters := r.allParameters(); len(parameters) > 0 {
 			op["parameters"] = parameters
@@ -133,6 +147,10 @@ func (s *face) openAPI() object {
 		}
 		item[r.Method] = op
 	}
+	components := object{"schemas": s.components()}
+	if s.guarded() {
+		components["securitySchemes"] = object{"token": object{"type": "http", "scheme": "bearer"}}
+	}
 	return object{
 		"openapi": "3.1.0",
 		"info": object{
@@ -140,8 +158,20 @@ func (s *face) openAPI() object {
 			"description": "An environment served by openenv-go in " + string(s.opts.Mode) + " mode. " + s.class.Metadata.Description,
 		},
 		"paths":      paths,
-		"components": object{"schemas": s.components()},
+		"components": components,
 	}
+}
+
+// everyRoute are the errors that a route has for whatever it does.
+func (s *face) everyRoute(r route) []string {
+	all := []string{"400", "403"}
+	if s.guarded() && !r.open {
+		all = append(all, "401")
+	}
+	if s.opts.RequestsPerSecond > 0 {
+		all = append(all, "429")
+	}
+	return all
 }
 
 func (r *route) operation() string {
@@ -168,7 +198,7 @@ func required(parameter object) object {
 	return parameter
 }
 
-func responses(r route) object {
+func responses(r route, errors []string) object {
 	out := object{}
 	if r.status == nil && r.ok != nil {
 		r.status = []string{"200"}
@@ -179,7 +209,7 @@ func responses(r route) object {
 	if r.fault == nil {
 		r.fault = ref("Error")
 	}
-	for _, status := range slices.Concat([]string{"400", "403"}, r.errors) {
+	for _, status := range slices.Concat(errors, r.errors) {
 		schema := r.fault
 		if status == "422" {
 			schema = ref("ValidationError")
@@ -256,7 +286,10 @@ func (s *face) components() object {
 				"built_ahead": integer, "waiting": integer,
 			}},
 			"Closed": object{"type": "object", "properties": object{"session_id": text, "closed": boolean, "closing": boolean}},
-			"Handle": object{"type": "object", "properties": object{"handle": text, "url": text}},
+			"HandleRequest": object{"type": "object", "properties": object{
+				"token_s": object{"type": []string{"number", "null"}, "exclusiveMinimum": 0, "description": "How long the handle's token is to last."},
+			}},
+			"Handle": object{"type": "object", "required": []string{"handle", "url"}, "properties": object{"handle": text, "url": text, "token": text, "expires_at": integer}},
 		})
 	}
 	return out

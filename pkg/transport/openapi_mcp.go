@@ -19,15 +19,15 @@ func mcpRoutes() []route {
 
 func mcpRoutesAt(path string, named object) []route {
 	const id, says = "Mcp-Session-Id", "The id that initialize has answered with."
-	text := object{"type": "string"}
+	text, some := object{"type": "string"}, object{"type": "string", "minLength": 1}
 	spoken := parameter("header", "Mcp-Protocol-Version", "The revision of MCP that is spoken.",
 		object{"type": "string", "enum": append(slices.Clone(statefulVersions), stateless)})
-	stream := object{"schema": text}
+	stream := object{} // of events, which OpenAPI 3.1 has no schema for
 	return []route{
-		{Method: "post", Path: path, Summary: "Speak MCP", body: ref("RPCRequest"), fault: ref("MCPError"),
+		{Method: "post", Path: path, Summary: "Speak MCP", body: ref("RPCRequest"), examples: rpcExamples, fault: ref("MCPError"),
 			Description: "JSON-RPC 2.0. Without a handshake: tools/list, tools/call, openenv/session/create, openenv/session/agent, openenv/session/close; " +
 				"errors have the status 200 then. After initialize: MCP Streamable HTTP, which wants the Content-Type application/json and an Accept header with application/json and text/event-stream.",
-			parameters: []object{named, parameter("header", id, says, text), spoken},
+			parameters: []object{named, parameter("header", id, says, some), spoken},
 			errors:     []string{"404", "406", "408", "409", "413", "415", "500", "503"},
 			answers: object{
 				"200": object{
@@ -39,12 +39,12 @@ func mcpRoutesAt(path string, named object) []route {
 			}},
 		{Method: "get", Path: path, Summary: "Listen, or open a socket", fault: ref("MCPError"),
 			Description: "After initialize: the stream of what the server sends unasked. As a WebSocket handshake: a socket that speaks JSON-RPC 2.0, one message to a frame.",
-			parameters:  []object{named, parameter("header", id, says, text), spoken, parameter("header", "Last-Event-ID", "The last event of a stream that was cut.", text)},
+			parameters:  []object{named, parameter("header", id, says, some), spoken, parameter("header", "Last-Event-ID", "The last event of a stream that was cut.", some)},
 			errors:      []string{"404", "405", "406", "409", "426", "500", "503"},
 			answers:     object{"101": upgraded(), "200": object{"description": "The stream.", "content": object{"text/event-stream": stream}}}},
 		{Method: "delete", Path: path, Summary: "Leave", fault: ref("MCPError"),
 			Description: "Ends the client's part in the session that it has initialised, and the session where nobody else has a part in it.",
-			parameters:  []object{named, required(parameter("header", id, says, text)), spoken},
+			parameters:  []object{named, required(parameter("header", id, says, some)), spoken},
 			errors:      []string{"404", "405"},
 			answers:     object{"204": object{"description": "The client has left."}}},
 	}
@@ -79,6 +79,15 @@ var bareMethods = []struct {
 	{"openenv/session/create", nil, nil},
 	{"openenv/session/agent", []string{"session_id"}, nil},
 	{"openenv/session/close", []string{"session_id"}, nil},
+}
+
+// rpcExamples are requests to begin with.
+var rpcExamples = object{
+	"tools":   object{"summary": "Which tools are there?", "value": object{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
+	"session": object{"summary": "Open a session", "value": object{"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create"}},
+	"initialize": object{"summary": "Begin as an MCP client", "value": object{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": object{
+		"protocolVersion": statefulVersions[0], "capabilities": object{}, "clientInfo": object{"name": "example", "version": "1"},
+	}}},
 }
 
 // rpcSchemas are what /mcp takes and answers.

@@ -62,7 +62,7 @@ func (s *Server) postStateless(w http.ResponseWriter, r *http.Request, id strict
 			return nil
 		})
 		if err != nil {
-			writeRPC(w, statusOf(err), id, err)
+			noSession(w, id, err)
 		}
 	}
 }

@@ -44,11 +44,7 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, id strictjso
 		live, err = s.open(r.Context(), session.ByInitialize, callerOf(r))
 	}
 	if err != nil {
-		status := statusOf(err)
-		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
-		writeRPC(w, status, id, err)
+		noSession(w, id, err)
 		return
 	}
 	if !s.serveInitialize(w, r, id, live) && named == "" {

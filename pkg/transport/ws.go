@@ -53,7 +53,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 			k.tell.Store(true)
 		}
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	turned := detailErrors(w)
+	conn, err := websocket.Accept(turned, r, &websocket.AcceptOptions{
 		OnPingReceived:     func(context.Context, []byte) bool { k.pulse.beat(); return true },
 		OnPongReceived:     func(context.Context, []byte) { k.pulse.beat() },
 		InsecureSkipVerify: true, // admit has looked at Origin
@@ -61,6 +62,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 		Subprotocols:       []string{"mcp"},
 	})
 	if err != nil { // Accept has answered
+		turned.finish()
 		if k.session != nil { // the connection was lost just now
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), closeWait)
 			defer cancel()
