@@ -94,7 +94,7 @@ var errorMeanings = map[string]string{
 	"400": "The query or the body cannot be read, or a header asks for what is not served.",
 	"401": "The server asks for a token.",
 	"403": "The Host is not one of the server's, the request comes from a web page of another origin, or the token does not allow it.",
-	"404": "No session has that id.",
+	"404": "No session has that id, or the route is not for this caller.",
 	"405": "The method needs what the request lacks.",
 	"406": "The Accept header excludes the answer.",
 	"408": "The body did not arrive in time.",
@@ -165,13 +165,28 @@ func (s *face) openAPI() object {
 // everyRoute are the errors that a route has for whatever it does.
 func (s *face) everyRoute(r route) []string {
 	all := []string{"400", "403"}
-	if s.guarded() && !r.open {
+	switch {
+	case !s.guarded() || r.open:
+	case r.least() <= s.everyone():
 		all = append(all, "401")
+	default: // it is absent for those without a token
+		all = append(all, "404")
 	}
 	if s.opts.RequestsPerSecond > 0 {
 		all = append(all, "429")
 	}
 	return all
+}
+
+// least is the role that a route asks for.
+func (r *route) least() access.Role {
+	switch {
+	case r.operators:
+		return access.Control
+	case r.simulation:
+		return access.Trainer
+	}
+	return access.Agent
 }
 
 func (r *route) operation() string {
