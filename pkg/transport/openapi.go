@@ -81,7 +81,7 @@ func (s *face) routeList() []route {
 			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), status: []string{"200", "202"}, errors: []string{"404"}},
 		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
 			Description: "Mints a handle that opens the session's tools and nothing else.",
-			body:        ref("HandleRequest"), bodyOptional: true, ok: ref("Handle"), status: []string{"201"}, errors: slices.Concat([]string{"404", "409"}, withBody)},
+			body:        ref("HandleRequest"), bodyOptional: true, ok: ref("Handle"), status: []string{"201"}, errors: slices.Concat([]string{"404", "409", "503"}, withBody)},
 	}
 	all = slices.Concat(all, mcpRoutes(), []route{gymSocketRoute()})
 	return slices.DeleteFunc(all, func(r route) bool {
