@@ -1,0 +1,169 @@
+package main
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+const (
+	maxNested = 8         // levels of lists, quotes and tables; each costs the converter a pass over all that is in it
+	maxLinks  = 256 << 10 // bytes of links that are made absolute: a long address repeats in each
+)
+
+// markdown converts a page whose links are relative to base.
+func markdown(source string, base *url.URL) (string, error) {
+	doc, err := html.Parse(strings.NewReader(source)) // refuses more than 512 levels
+	if err != nil {
+		return "", tools.Fail("the page's HTML is nested too deeply for Markdown: ask for the format text or raw")
+	}
+	t := tamer{base: base, budget: maxLinks}
+	t.tame(doc, 0)
+	text, err := newConverter().ConvertNode(doc)
+	return string(text), err
+}
+
+func newConverter() *converter.Converter {
+	return converter.NewConverter(converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorNone)), // alignment repeats the longest cell's length in each row
+	))
+}
+
+// A tamer makes a document's links absolute, and takes out what would make its Markdown far larger than its HTML.
+type tamer struct {
+	base   *url.URL
+	budget int
+}
+
+// tame walks a document of at most 512 levels; nested counts the elements around n that maxNested is about.
+func (t *tamer) tame(n *html.Node, nested int) {
+	switch n.DataAtom {
+	case atom.Ul, atom.Ol, atom.Li, atom.Blockquote, atom.Table:
+		if nested++; nested > maxNested {
+			n.Data, n.DataAtom = "div", atom.Div
+		}
+	}
+	kept := n.Attr[:0]
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "colspan", "rowspan": // numbers of cells to make
+			continue
+		case "href", "src":
+			a.Val = t.absolute(a.Val)
+			if n.DataAtom == atom.Base {
+				t.rebase(a.Val)
+			}
+		}
+		kept = append(kept, a)
+	}
+	n.Attr = kept
+	for c := range n.ChildNodes() {
+		t.tame(c, nested)
+	}
+}
+
+func (t *tamer) absolute(link string) string {
+	u, err := t.base.Parse(strings.TrimSpace(link))
+	if err != nil {
+		return link
+	}
+	full := u.String()
+	if t.budget -= len(full); t.budget < 0 {
+		return link
+	}
+	return full
+}
+
+// rebase takes an address that a page gives for its links to be relative to.
+func (t *tamer) rebase(address string) {
+	if u, err := url.Parse(address); err == nil && checkURL(u) == nil {
+		t.base = u
+	}
+}
+
+// plain is a page's title, and its text with a line for each block.
+func plain(source string) (title, text string) {
+	var lines lineWriter
+	var heading strings.Builder
+	hidden, inTitle := 0, false
+	for z := html.NewTokenizer(strings.NewReader(source)); ; {
+		kind := z.Next()
+		switch kind {
+		case html.ErrorToken:
+			return strings.Join(strings.Fields(heading.String()), " "), lines.text()
+		case html.TextToken:
+			if inTitle {
+				heading.Write(z.Text())
+			} else if hidden == 0 {
+				lines.words(string(z.Text()))
+			}
+		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
+			name, _ := z.TagName()
+			switch tag := atom.Lookup(name); tag {
+			case atom.Title:
+				inTitle = kind == html.StartTagToken && heading.Len() == 0
+			case atom.Script, atom.Style, atom.Noscript, atom.Template:
+				hidden = shown(hidden, kind)
+			default:
+				lines.tag(tag)
+			}
+		}
+	}
+}
+
+// shown counts the elements around that hide what they hold.
+func shown(hidden int, kind html.TokenType) int {
+	switch kind {
+	case html.StartTagToken:
+		return hidden + 1
+	case html.EndTagToken:
+		return max(hidden-1, 0)
+	}
+	return hidden
+}
+
+// A lineWriter joins words into lines. The zero value is empty.
+type lineWriter struct {
+	b     strings.Builder
+	space bool // the last text ended in a space, or an element ended that has one around it
+	line  bool // a line ended
+}
+
+func (w *lineWriter) words(text string) {
+	for i, word := range strings.Fields(text) {
+		switch {
+		case w.b.Len() == 0:
+		case w.line:
+			w.b.WriteByte('\n')
+		case w.space || i > 0 || strings.TrimLeft(text, " \t\r\n\f") != text:
+			w.b.WriteByte(' ')
+		}
+		w.b.WriteString(word)
+		w.space, w.line = false, false
+	}
+	w.space = w.space || strings.TrimRight(text, " \t\r\n\f") != text
+}
+
+// tag notes what an element's begin or end does to the line.
+func (w *lineWriter) tag(a atom.Atom) {
+	switch a {
+	case atom.Td, atom.Th:
+		w.space = true
+	case atom.P, atom.Div, atom.Br, atom.Li, atom.Ul, atom.Ol, atom.Tr, atom.Table, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
+		atom.Section, atom.Article, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Blockquote, atom.Pre, atom.Dl, atom.Dt,
+		atom.Dd, atom.Hr, atom.Form, atom.Figure, atom.Figcaption, atom.Body, atom.Caption, atom.Option:
+		w.line = true
+	}
+}
+
+func (w *lineWriter) text() string { return w.b.String() }
