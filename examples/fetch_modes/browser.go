@@ -55,7 +55,7 @@ func (b browser) fetch(ctx context.Context, in Fetch) (Page, error) {
 func (b browser) head(ctx context.Context, in Address) (Head, error) {
 	var head Head
 	err := b.do(ctx, http.MethodHead, in.URL, func(res *http.Response) error {
-		head = Head{URL: res.Request.URL.String(), Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), LastModified: res.Header.Get("Last-Modified")}
+		head = Head{URL: pageOf(res.Request.URL), Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), LastModified: res.Header.Get("Last-Modified")}
 		if res.ContentLength >= 0 {
 			head.Length = &res.ContentLength
 		}
@@ -113,7 +113,6 @@ func parseURL(address string) (*url.URL, error) {
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
 		return nil, tools.Failf("%.200q is no address: give one such as https://example.com/page", address)
 	}
-	u.Fragment, u.RawFragment = "", ""
 	return u, checkURL(u)
 }
 
@@ -130,6 +129,20 @@ func checkURL(u *url.URL) error {
 		return tools.Failf("an address of %s is longer than %d bytes: try another page", u.Hostname(), maxURL)
 	}
 	return nil
+}
+
+// pageOf is the address of a page: without a fragment, and its host in one spelling.
+func pageOf(u *url.URL) string {
+	page := *u
+	page.Fragment, page.RawFragment = "", ""
+	page.Host = strings.ToLower(page.Host)
+	if port := page.Port(); page.Scheme == "http" && port == "80" || page.Scheme == "https" && port == "443" {
+		page.Host = strings.TrimSuffix(page.Host, ":"+port)
+	}
+	if page.Path == "" {
+		page.Path = "/"
+	}
+	return page.String()
 }
 
 // readBody reads at most limit bytes, as they are after decompression, and reports whether there are more.

@@ -15,7 +15,9 @@ import (
 )
 
 const (
-	maxNested = 8         // levels of lists, quotes and tables; each costs the converter a pass over all that is in it
+	maxNested = 8         // levels of lists and quotes; each costs the converter a pass over all that is in it
+	maxCells  = 20_000    // of a table, after its rows have been filled up
+	maxStart  = 6         // digits of a list's first number; each line in an item is indented by its length
 	maxLinks  = 256 << 10 // bytes of links that are made absolute: a long address repeats in each
 )
 
@@ -32,7 +34,7 @@ func markdown(source string, base *url.URL) (string, error) {
 }
 
 func newConverter() *converter.Converter {
-	return converter.NewConverter(converter.WithPlugins(
+	return converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
 		base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(),
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorNone)), // alignment repeats the longest cell's length in each row
@@ -45,19 +47,66 @@ type tamer struct {
 	budget int
 }
 
-// tame walks a document of at most 512 levels; nested counts the elements around n that maxNested is about.
-func (t *tamer) tame(n *html.Node, nested int) {
+// A shape is what a part of a document adds to the table around it.
+type shape struct {
+	tables               bool // there is one within
+	rows, widest, inLast int  // rows, the most cells of one, and those that stand in no row yet
+}
+
+// tame walks a document of at most 512 levels; nested counts the lists and quotes around n.
+func (t *tamer) tame(n *html.Node, nested int) shape {
 	switch n.DataAtom {
-	case atom.Ul, atom.Ol, atom.Li, atom.Blockquote, atom.Table:
+	case atom.Ul, atom.Ol, atom.Li, atom.Blockquote:
 		if nested++; nested > maxNested {
-			n.Data, n.DataAtom = "div", atom.Div
+			rename(n)
 		}
 	}
+	t.attributes(n)
+	var s shape
+	for c := range n.ChildNodes() {
+		in := t.tame(c, nested)
+		s = shape{s.tables || in.tables, s.rows + in.rows, max(s.widest, in.widest), s.inLast + in.inLast}
+	}
+	switch n.DataAtom {
+	case atom.Td, atom.Th:
+		return shape{tables: s.tables, inLast: 1}
+	case atom.Tr:
+		return shape{tables: s.tables, rows: 1, widest: s.inLast}
+	case atom.Table:
+		// The converter renders the cells of a table twice where it finds that it cannot be one, and fills up its rows.
+		if s.tables || s.rows*s.widest > maxCells {
+			flatten(n)
+		}
+		return shape{tables: true}
+	}
+	return s
+}
+
+// rename makes a block of an element without a form of its own.
+func rename(n *html.Node) { n.Data, n.DataAtom = "div", atom.Div }
+
+// flatten makes blocks of a table, its rows and its cells, but not of a table within.
+func flatten(n *html.Node) {
+	rename(n)
+	for c := range n.ChildNodes() {
+		switch c.DataAtom {
+		case atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th:
+			flatten(c)
+		}
+	}
+}
+
+// attributes makes links absolute, and drops the numbers of cells to make, and long ones before each item.
+func (t *tamer) attributes(n *html.Node) {
 	kept := n.Attr[:0]
 	for _, a := range n.Attr {
 		switch a.Key {
-		case "colspan", "rowspan": // numbers of cells to make
+		case "colspan", "rowspan":
 			continue
+		case "start":
+			if len(a.Val) > maxStart {
+				continue
+			}
 		case "href", "src":
 			a.Val = t.absolute(a.Val)
 			if n.DataAtom == atom.Base {
@@ -67,9 +116,6 @@ func (t *tamer) tame(n *html.Node, nested int) {
 		kept = append(kept, a)
 	}
 	n.Attr = kept
-	for c := range n.ChildNodes() {
-		t.tame(c, nested)
-	}
 }
 
 func (t *tamer) absolute(link string) string {
@@ -114,6 +160,8 @@ func plain(source string) (title, text string) {
 				inTitle = kind == html.StartTagToken && heading.Len() == 0
 			case atom.Script, atom.Style, atom.Noscript, atom.Template:
 				hidden = shown(hidden, kind)
+			case atom.Pre:
+				lines.verbatim, lines.line = kind == html.StartTagToken, true
 			default:
 				lines.tag(tag)
 			}
@@ -137,9 +185,19 @@ type lineWriter struct {
 	b     strings.Builder
 	space bool // the last text ended in a space, or an element ended that has one around it
 	line  bool // a line ended
+
+	verbatim bool // lines and spaces are to stay as they are
 }
 
 func (w *lineWriter) words(text string) {
+	if w.verbatim && strings.TrimSpace(text) != "" {
+		if w.line && w.b.Len() > 0 {
+			w.b.WriteByte('\n')
+		}
+		w.b.WriteString(text)
+		w.space, w.line = false, false
+		return
+	}
 	for i, word := range strings.Fields(text) {
 		switch {
 		case w.b.Len() == 0:
@@ -160,7 +218,7 @@ func (w *lineWriter) tag(a atom.Atom) {
 	case atom.Td, atom.Th:
 		w.space = true
 	case atom.P, atom.Div, atom.Br, atom.Li, atom.Ul, atom.Ol, atom.Tr, atom.Table, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
-		atom.Section, atom.Article, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Blockquote, atom.Pre, atom.Dl, atom.Dt,
+		atom.Section, atom.Article, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Blockquote, atom.Dl, atom.Dt,
 		atom.Dd, atom.Hr, atom.Form, atom.Figure, atom.Figcaption, atom.Body, atom.Caption, atom.Option:
 		w.line = true
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"gopkg.in/dnaeon/go-vcr.v4/pkg/cassette"
 	"gopkg.in/dnaeon/go-vcr.v4/pkg/recorder"
@@ -45,20 +44,6 @@ func newRecording(fs cassette.FS, name string) (*recording, error) {
 		}
 	}
 	return r, nil
-}
-
-// pageOf is the address under which a page is recorded: without its fragment, and in the one spelling of its host.
-func pageOf(u *url.URL) string {
-	page := *u
-	page.Fragment, page.RawFragment = "", ""
-	page.Host = strings.ToLower(page.Host)
-	if port := page.Port(); page.Scheme == "http" && port == "80" || page.Scheme == "https" && port == "443" {
-		page.Host = strings.TrimSuffix(page.Host, ":"+port)
-	}
-	if page.Path == "" {
-		page.Path = "/"
-	}
-	return page.String()
 }
 
 // RoundTrip answers as the recorded server did, failures included.

@@ -43,7 +43,7 @@ func render(res *http.Response, in Fetch) (Page, error) {
 	if err != nil {
 		return Page{}, tools.Failf("%s is in a character set that is not known: try another page", at)
 	}
-	page := Page{URL: at.String(), Status: res.StatusCode, ContentType: media, Text: source}
+	page := Page{URL: pageOf(at), Status: res.StatusCode, ContentType: media, Text: source}
 	if media == "text/html" || media == "application/xhtml+xml" {
 		if page.Title, page.Text, err = renderHTML(source, at, in.Format); err != nil {
 			return Page{}, err

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+var here = &url.URL{Scheme: "http", Host: "public.test", Path: "/a/page"}
+
+var sample = strings.ReplaceAll(`<!doctype html><html><head><title> A
+page </title><style>p{}</style><base href="/b/"></head><body><h1>Head</h1><p>One <b>bold</b> word, <a href="next">link</a>.</p>
+<table><tr><th>Day</th><th>Opens</th></tr><tr><td colspan=1000000>Monday</td><td>9</td></tr></table>
+<ul><li>first<li>second</ul><script>evil()</script><noscript>no</noscript><pre>a\n  b</pre></body></html>`, `\n`, "\n")
+
+func TestFormats(t *testing.T) {
+	for format, want := range map[string]string{
+		formatText:     "Head\nOne bold word, link.\nDay Opens\nMonday 9\nfirst\nsecond\na\n  b",
+		formatMarkdown: "# Head\n\nOne **bold** word, [link](http://public.test/b/next).\n\n|Day|Opens|\n|---|---|\n|Monday|9|\n\n- first\n- second\n\n```\na\n  b\n```",
+		"raw":          sample,
+	} {
+		title, text, err := renderHTML(sample, here, format)
+		if err != nil || title != "A page" || text != want {
+			t.Errorf("%s: title %q, %v, text\n%s\nwant\n%s", format, title, err, text, want)
+		}
+	}
+}
+
+// TestHostileHTML: what grows with the square of its length takes minutes here, and all else a second or two. A whole
+// mebibyte of each comes to three seconds at most, but not under the race detector.
+func TestHostileHTML(t *testing.T) {
+	const size = maxBytes / 4
+	fill := func(head, unit, tail string) string {
+		return head + strings.Repeat(unit, (size-len(head)-len(tail))/len(unit)) + tail
+	}
+	long := &url.URL{Scheme: "http", Host: "public.test", Path: "/" + strings.Repeat("x", 2000)}
+	for name, source := range map[string]string{
+		"divs":         fill("", "<div>", ""),
+		"formatting":   fill("", "<b>x", ""),
+		"quotes":       fill(strings.Repeat("<blockquote>", 100), "a<br>", ""),
+		"lists":        fill(strings.Repeat("<ul><li>", 100), "a<br>", ""),
+		"numbers":      fill(strings.Repeat("<ol start=9223372036854775807><li>", 100), "a<br>", ""),
+		"items":        fill("<ul>", "<li>a", ""),
+		"tables":       fill(strings.Repeat("<table><tr><td>", 100), "a<br>", ""),
+		"rows":         fill("<table>"+"<tr><td>"+strings.Repeat("x", 100_000), "<tr><td>a", ""),
+		"cells":        fill("<table><tr>", "<td>a", "</table>"),
+		"ragged":       fill("<table><tr>"+strings.Repeat("<td>a", size/80), "<tr><td>", ""),
+		"spans":        fill("<table>", "<tr><td rowspan=65534 colspan=1000>a", ""),
+		"links":        fill("", "<a href=?>a</a>", ""),
+		"stars":        fill("", "*", ""),
+		"brackets":     fill("", "[", ""),
+		"backticks":    fill("<pre>", "`", ""),
+		"spaces":       fill("<p>a", " ", "b"),
+		"newlines":     fill("<pre>", "\n", ""),
+		"line breaks":  fill("", "<br>", ""),
+		"attributes":   fill("<a ", "a=b ", ">x</a>"),
+		"an attribute": fill("<a title='", "\n", "' href=x>x</a>"),
+		"entities":     fill("", "&lt;", ""),
+		"open comment": fill("<!--", "<!--", ""),
+		"ends":         fill("", "</p>", ""),
+		"paragraphs":   fill("", "<p>a", ""),
+		"bold words":   fill("", "<b>a</b>", ""),
+		"foster":       fill("<table>", "<a>x", ""),
+		"selects":      fill("<select>", "<option>a", ""),
+		"svg":          fill("<svg>", "<g/>", ""),
+		"templates":    fill("", "<template>", ""),
+		"definition":   fill("<dl>", "<dt>a<dd>b", ""),
+		"headings":     fill("", "<h1>a</h1>", ""),
+		"codes":        fill("", "<code>`a</code>", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, format := range []string{formatMarkdown, formatText} {
+				start := time.Now()
+				_, text, err := renderHTML(source, long, format)
+				took := time.Since(start)
+				t.Logf("%s: %v, %d bytes, %v", format, took, len(text), err)
+				if took > 20*time.Second || len(text) > 8*size {
+					t.Errorf("%s: took %v, and came to %d bytes", format, took, len(text))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// TestDecompressionBomb: the body never ends, and is zeros, gzipped. Bytes are counted as they are after decompression.
+func TestDecompressionBomb(t *testing.T) {
+	gone := make(chan struct{})
+	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(gone)
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Encoding", "gzip")
+		zeros := make([]byte, 1<<20)
+		for z := gzip.NewWriter(w); ; {
+			if _, err := z.Write(zeros); err != nil {
+				return
+			}
+		}
+	}))
+	page, err := w.browser().fetch(t.Context(), Fetch{URL: "http://public.test/", MaxBytes: 1000, Format: "raw"})
+	if err != nil || !page.Truncated || len(page.Text) != 1000 {
+		t.Errorf("%d bytes, truncated %v, %v", len(page.Text), page.Truncated, err)
+	}
+	<-gone // the connection is closed, not read to its end
+}
+
+func TestForeignCompression(t *testing.T) {
+	for _, coding := range []string{"br", "gzip, gzip", "deflate"} {
+		w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", coding)
+			hello(w, r)
+		}))
+		_, err := w.fetch(t, "http://public.test/")
+		refusedTo(t, err, "compressed by")
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"no header": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"no end": func(w http.ResponseWriter, r *http.Request) {
+			hello(w, r)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		w := newWorld(t, "", handler)
+		b := w.browser()
+		b.time = 50 * time.Millisecond
+		_, err := b.fetch(t.Context(), Fetch{URL: "http://public.test/", MaxBytes: 100, Format: formatText})
+		t.Log(name)
+		refusedTo(t, err, "took too long")
+	}
+}
+
+// TestCancel: the caller's end is the caller's, and no failure of the page.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := newWorld(t, "", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	if _, err := w.browser().fetch(ctx, Fetch{URL: "http://public.test/", MaxBytes: 100}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHostileServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		words   string
+	}{
+		"a header without end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("x", 2*maxHeader))
+		}, "could not be reached"},
+		"breaks off": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			hello(w, r)
+			panic(http.ErrAbortHandler)
+		}, "broke off"},
+		"is no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				io.WriteString(conn, "SSH-2.0-banner\r\n")
+				conn.Close()
+			}
+		}, "could not be reached"},
+		"redirects for ever": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+		}, "more than 5 times"},
+		"a picture": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+		}, "is of type"},
+		"a picture that does not say so": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = nil
+			io.WriteString(w, "\x89PNG\r\n\x1a\n")
+		}, "is of type"},
+		"a type that is none": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", ";;;")
+		}, "is of type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", c.handler)
+			_, err := w.fetch(t, "http://public.test/")
+			refusedTo(t, err, c.words)
+		})
+	}
+}
+
+func TestFailuresOfTheNetwork(t *testing.T) {
+	w := newWorld(t, "", http.HandlerFunc(hello))
+	w.guard.dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("dial tcp 10.9.8.7:80: connection refused")
+	}
+	b := w.browser()
+	network := newTransport(w.guard)
+	b.transport = network
+	_, err := b.fetch(t.Context(), Fetch{URL: "http://public.test/"})
+	refusedTo(t, err, "could not be reached")
+	if strings.Contains(err.Error(), "10.9.8.7") {
+		t.Errorf("the failure tells an address: %v", err)
+	}
+}
+
+func TestWrongAddresses(t *testing.T) {
+	w := newWorld(t, "", http.HandlerFunc(hello))
+	for url, words := range map[string]string{
+		"": "no address", "public.test/page": "no address", "http:public.test": "no address", "http://": "no host", "ht tp://x/": "no address",
+		"ftp://public.test/": "only http and https", "http://me:secret@public.test/": "user's name", "http://[::1": "no address",
+		"javascript:alert(1)": "no address", "http://x/\x00": "no address",
+	} {
+		_, err := w.fetch(t, url)
+		refusedTo(t, err, words)
+	}
+	if len(w.dialled) > 0 {
+		t.Errorf("dialled %v", w.dialled)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	body := strings.Repeat("é", 100)
+	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, body)
+	}))
+	for limit, want := range map[int]int{1: 0, 2: 2, 199: 198, 200: 200, 5000: 200} {
+		page, err := w.browser().fetch(t.Context(), Fetch{URL: "http://public.test/", MaxBytes: limit, Format: "raw"})
+		if err != nil || len(page.Text) != want || page.Truncated != (limit < 200) || !utf8.ValidString(page.Text) {
+			t.Errorf("limit %d: %d bytes, truncated %v, %v", limit, len(page.Text), page.Truncated, err)
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/old" {
+			http.Redirect(w, r, "/new", http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", "image/png")
+		w.Header().Set("Content-Length", "12345")
+		w.Header().Set("X-Method", r.Method)
+	}))
+	head, err := w.browser().head(t.Context(), Address{"http://public.test/old"})
+	if err != nil || head.URL != "http://public.test/new" || head.Length == nil || *head.Length != 12345 || head.ContentType != "image/png" {
+		t.Errorf("%s, %v", fmt.Sprint(head), err)
+	}
+	_, err = w.browser().head(t.Context(), Address{"http://127.0.0.1/"})
+	refusedTo(t, err, "only public hosts")
+}
