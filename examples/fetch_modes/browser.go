@@ -55,7 +55,8 @@ func (b browser) fetch(ctx context.Context, in Fetch) (Page, error) {
 func (b browser) head(ctx context.Context, in Address) (Head, error) {
 	var head Head
 	err := b.do(ctx, http.MethodHead, in.URL, func(res *http.Response) error {
-		head = Head{URL: pageOf(res.Request.URL), Status: res.StatusCode, ContentType: res.Header.Get("Content-Type"), LastModified: res.Header.Get("Last-Modified")}
+		head = Head{URL: pageOf(res.Request.URL), Status: res.StatusCode,
+			ContentType: valid(res.Header.Get("Content-Type")), LastModified: valid(res.Header.Get("Last-Modified"))}
 		if res.ContentLength >= 0 {
 			head.Length = &res.ContentLength
 		}
@@ -92,17 +93,17 @@ func (b browser) do(ctx context.Context, method, address string, read func(*http
 	case err == nil:
 		return nil
 	case errors.As(err, &told):
-		return told
+		return tools.Fail(valid(told.Message)) // a redirect may have led anywhere
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	b.log.Info("fetch failed", "event", "fetch_failed", "url", at.Redacted(), "error", err)
-	return kindOf(err).tell(at)
+	b.log.Info("fetch failed", "event", "fetch_failed", "url", pageOf(at), "error", err)
+	return tools.Fail(valid(kindOf(err).tell(at)))
 }
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
-		return tools.Failf("%s redirects more than %d times: try another page", via[0].URL.Redacted(), maxRedirects)
+		return tools.Failf("%s redirects more than %d times: try another page", pageOf(via[0].URL), maxRedirects)
 	}
 	return checkURL(req.URL)
 }
@@ -119,14 +120,14 @@ func parseURL(address string) (*url.URL, error) {
 // checkURL refuses addresses for what they say. What they lead to is checked where it is dialled.
 func checkURL(u *url.URL) error {
 	switch {
+	case len(u.String()) > maxURL:
+		return tools.Failf("an address, %.80s…, is longer than %d bytes: try another page", u.Redacted(), maxURL)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return tools.Failf("%.20q addresses may not be fetched: only http and https may", u.Scheme)
 	case u.Hostname() == "":
 		return tools.Fail("the address names no host: give one such as https://example.com/page")
 	case u.User != nil:
 		return tools.Failf("the address of %s has a user's name in it: leave that out", u.Hostname())
-	case len(u.String()) > maxURL:
-		return tools.Failf("an address of %s is longer than %d bytes: try another page", u.Hostname(), maxURL)
 	}
 	return nil
 }
@@ -142,8 +143,11 @@ func pageOf(u *url.URL) string {
 	if page.Path == "" {
 		page.Path = "/"
 	}
-	return page.String()
+	return valid(page.String())
 }
+
+// valid is a text that can be JSON. Servers may say anything.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // readBody reads at most limit bytes, as they are after decompression, and reports whether there are more.
 func readBody(r io.Reader, limit int) (body []byte, more bool, err error) {

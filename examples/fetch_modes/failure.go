@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-
-	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
 // A failureKind says in which way a page could not be had. Recordings hold the words.
@@ -55,18 +53,18 @@ func kindOf(err error) failureKind {
 }
 
 // tell is what the model reads of a failure: what it can do, and nothing of the cause.
-func (k failureKind) tell(at *url.URL) error {
+func (k failureKind) tell(at *url.URL) string {
 	switch k {
 	case refused:
-		return tools.Failf("%s may not be fetched: only public hosts on ports 80 and 443 may", at.Redacted())
+		return fmt.Sprintf("%s may not be fetched: only public hosts on ports 80 and 443 may", pageOf(at))
 	case noSuchHost:
-		return tools.Failf("there is no host %s: check the address", at.Hostname())
+		return fmt.Sprintf("there is no host %s: check the address", at.Hostname())
 	case timedOut:
-		return tools.Failf("%s took too long to answer: try again later, or another page", at.Redacted())
+		return fmt.Sprintf("%s took too long to answer: try again later, or another page", pageOf(at))
 	case badCertificate:
-		return tools.Failf("%s has no valid certificate for that name: check the address, or try another page", at.Hostname())
+		return fmt.Sprintf("%s has no valid certificate for that name: check the address, or try another page", at.Hostname())
 	case notRecorded:
-		return tools.Failf("%s is not in the recording: list_pages has all that is", at.Redacted())
+		return fmt.Sprintf("%s is not in the recording: list_pages has all that is", pageOf(at))
 	}
-	return tools.Failf("%s could not be reached, or broke off: try again later, or another page", at.Redacted())
+	return fmt.Sprintf("%s could not be reached, or broke off: try again later, or another page", pageOf(at))
 }

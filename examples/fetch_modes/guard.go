@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 )
 
 // refusedPrefixes are what is no public unicast address within the ranges that hold such addresses: all of IPv4, and 2000::/3.
@@ -98,9 +99,12 @@ type guard struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
+// dialTime is what one of a host's addresses may take to answer before the next is tried.
+const dialTime = 5 * time.Second
+
 // newGuard is a guard before the machine's own network.
 func newGuard(allow allowList) guard {
-	return guard{allow: allow, lookup: lookup, dial: new(net.Dialer).DialContext}
+	return guard{allow: allow, lookup: lookup, dial: (&net.Dialer{Timeout: dialTime}).DialContext}
 }
 
 // lookup is the resolver's. It writes IPv4 addresses as IPv6 ones, which is no wish of whoever keeps the name.

@@ -33,6 +33,8 @@ func markdown(source string, base *url.URL) (string, error) {
 	return string(text), err
 }
 
+// newConverter leaves Markdown's own characters as they are: models read it as text, and to escape them can cost the square of
+// their number.
 func newConverter() *converter.Converter {
 	return converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
 		base.NewBasePlugin(),
@@ -119,14 +121,15 @@ func (t *tamer) attributes(n *html.Node) {
 }
 
 func (t *tamer) absolute(link string) string {
+	if t.budget <= 0 {
+		return link
+	}
 	u, err := t.base.Parse(strings.TrimSpace(link))
 	if err != nil {
 		return link
 	}
 	full := u.String()
-	if t.budget -= len(full); t.budget < 0 {
-		return link
-	}
+	t.budget -= len(full)
 	return full
 }
 

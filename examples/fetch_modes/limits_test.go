@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -124,13 +126,44 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 		return nil, errors.New("dial tcp 10.9.8.7:80: connection refused")
 	}
 	b := w.browser()
-	network := newTransport(w.guard)
-	b.transport = network
+	b.transport = newTransport(w.guard)
 	_, err := b.fetch(t.Context(), Fetch{URL: "http://public.test/"})
 	refusedTo(t, err, "could not be reached")
 	if strings.Contains(err.Error(), "10.9.8.7") {
 		t.Errorf("the failure tells an address: %v", err)
 	}
+}
+
+// TestNoText: what a server says need not be UTF-8, and must not break the answer.
+func TestNoText(t *testing.T) {
+	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			w.Header().Set("Location", "/\xff?\xff")
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, "<title>\xff</title>\xff&#xD800;\x00")
+	}))
+	page, err := w.fetch(t, "http://public.test/")
+	if err != nil || !utf8.ValidString(page.URL+page.Title+page.Text) || page.Title != "\uFFFD" {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+func TestCertificate(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(hello))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	w := newWorld(t, "", http.HandlerFunc(hello))
+	w.guard.dial = func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("tcp", srv.Listener.Addr().String())
+	}
+	b := w.browser()
+	b.transport = newTransport(w.guard)
+	_, err := b.fetch(t.Context(), Fetch{URL: "https://public.test/"})
+	refusedTo(t, err, "no valid certificate")
 }
 
 func TestWrongAddresses(t *testing.T) {

@@ -25,7 +25,7 @@ const (
 func render(res *http.Response, in Fetch) (Page, error) {
 	at := res.Request.URL
 	if coding := res.Header.Get("Content-Encoding"); coding != "" {
-		return Page{}, tools.Failf("%s is compressed by %.40q, which was not asked for: try another page", at, coding)
+		return Page{}, tools.Failf("%s is compressed by %.40q, which was not asked for: try another page", pageOf(at), coding)
 	}
 	body, more, err := readBody(res.Body, in.MaxBytes)
 	if err != nil {
@@ -37,13 +37,13 @@ func render(res *http.Response, in Fetch) (Page, error) {
 	}
 	media, _, err := mime.ParseMediaType(header)
 	if err != nil || !isText(media) {
-		return Page{}, tools.Failf("%s is of type %.80q: only text, HTML, JSON and XML can be read; try another page", at, header)
+		return Page{}, tools.Failf("%s is of type %.80q: only text, HTML, JSON and XML can be read; try another page", pageOf(at), header)
 	}
 	source, err := decode(body, header)
 	if err != nil {
-		return Page{}, tools.Failf("%s is in a character set that is not known: try another page", at)
+		return Page{}, tools.Failf("%s is in a character set that is not known: try another page", pageOf(at))
 	}
-	page := Page{URL: pageOf(at), Status: res.StatusCode, ContentType: media, Text: source}
+	page := Page{URL: pageOf(at), Status: res.StatusCode, ContentType: valid(media), Text: source}
 	if media == "text/html" || media == "application/xhtml+xml" {
 		if page.Title, page.Text, err = renderHTML(source, at, in.Format); err != nil {
 			return Page{}, err
@@ -82,7 +82,7 @@ func decode(body []byte, header string) (string, error) {
 		return "", err
 	}
 	text, err := io.ReadAll(r)
-	return strings.ToValidUTF8(string(text), "\uFFFD"), err
+	return valid(string(text)), err
 }
 
 // cut holds a text to max bytes. Where the text has more, or its source had, no character at the end is left in halves.
