@@ -97,7 +97,7 @@ func (b browser) do(ctx context.Context, method, address string, read func(*http
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	b.log.Info("fetch failed", "event", "fetch_failed", "url", pageOf(at), "error", err)
+	b.log.Info("fetch failed", "url", pageOf(at), "error", err)
 	return tools.Fail(valid(kindOf(err).tell(at)))
 }
 

@@ -120,6 +120,21 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
+func TestRedirects(t *testing.T) {
+	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if left := r.URL.Path[1:]; left != "" {
+			http.Redirect(w, r, r.URL.Path[:len(left)], http.StatusFound)
+			return
+		}
+		hello(w, r)
+	}))
+	if page, err := w.fetch(t, "http://public.test/xxxxx"); err != nil || page.URL != "http://public.test/" {
+		t.Errorf("5 redirects: %+v, %v", page, err)
+	}
+	_, err := w.fetch(t, "http://public.test/xxxxxx")
+	refusedTo(t, err, "more than 5 times")
+}
+
 func TestFailuresOfTheNetwork(t *testing.T) {
 	w := newWorld(t, "", http.HandlerFunc(hello))
 	w.guard.dial = func(context.Context, string, string) (net.Conn, error) {
@@ -137,8 +152,8 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 // TestNoText: what a server says need not be UTF-8, and must not break the answer.
 func TestNoText(t *testing.T) {
 	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" {
-			w.Header().Set("Location", "/\xff?\xff")
+		if to := map[string]string{"/": "/\xff?\xff", "/away": "http://me@a\xff/"}[r.URL.Path]; to != "" {
+			w.Header().Set("Location", to)
 			w.WriteHeader(http.StatusFound)
 			return
 		}
@@ -148,6 +163,11 @@ func TestNoText(t *testing.T) {
 	page, err := w.fetch(t, "http://public.test/")
 	if err != nil || !utf8.ValidString(page.URL+page.Title+page.Text) || page.Title != "\uFFFD" {
 		t.Errorf("%+v, %v", page, err)
+	}
+	_, err = w.fetch(t, "http://public.test/away")
+	refusedTo(t, err, "user's name")
+	if !utf8.ValidString(err.Error()) {
+		t.Errorf("%q is no UTF-8", err)
 	}
 }
 
@@ -182,12 +202,12 @@ func TestWrongAddresses(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	body := strings.Repeat("é", 100)
+	body := strings.Repeat("é", 98) + "🙂"
 	w := newWorld(t, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, body)
 	}))
-	for limit, want := range map[int]int{1: 0, 2: 2, 199: 198, 200: 200, 5000: 200} {
+	for limit, want := range map[int]int{1: 0, 2: 2, 196: 196, 198: 196, 199: 196, 200: 200, 5000: 200} {
 		page, err := w.browser().fetch(t.Context(), Fetch{URL: "http://public.test/", MaxBytes: limit, Format: "raw"})
 		if err != nil || len(page.Text) != want || page.Truncated != (limit < 200) || !utf8.ValidString(page.Text) {
 			t.Errorf("limit %d: %d bytes, truncated %v, %v", limit, len(page.Text), page.Truncated, err)

@@ -94,7 +94,7 @@ func cut(text string, max int, more bool) (string, bool) {
 		text, more = text[:max], true
 	}
 	if more {
-		text = strings.TrimSuffix(text, "\uFFFD")
+		text = strings.TrimRight(text, "\uFFFD")
 	}
 	return text, more
 }
