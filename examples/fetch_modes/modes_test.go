@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -120,6 +122,39 @@ func TestFetchInEachMode(t *testing.T) {
 		if (len(w.dialled) > 0) != (mode == tools.ModeProduction) {
 			t.Errorf("%s dialled %v", mode, w.dialled)
 		}
+	}
+}
+
+// A watched connection tells of its close.
+type watched struct {
+	net.Conn
+	closed chan<- struct{}
+}
+
+func (c watched) Close() error {
+	c.closed <- struct{}{}
+	return c.Conn.Close()
+}
+
+// TestConnectionsEndWithTheirSession: a call without a session has one of its own, which ends when it is answered, long
+// before the connection that it leaves would be given up.
+func TestConnectionsEndWithTheirSession(t *testing.T) {
+	w := newWorld(t, "", http.HandlerFunc(hello))
+	closed := make(chan struct{}, 8)
+	dial := w.guard.dial
+	w.guard.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return watched{conn, closed}, err
+	}
+	var answer struct{ Result struct{ IsError bool } }
+	rpc(t, serve(t, w, tools.ModeProduction), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fetch","arguments":{"url":"http://public.test/"}}}`, &answer)
+	if answer.Result.IsError {
+		t.Errorf("%+v", answer)
+	}
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is open after the end of its session")
 	}
 }
 

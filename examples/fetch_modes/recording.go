@@ -119,7 +119,12 @@ func failed(req *http.Request, err error) *http.Response {
 }
 
 // record fetches pages by next, follows their redirects, and writes what came of it to NAME.yaml.
-func record(ctx context.Context, name string, b browser, addresses []string) (err error) {
+func record(ctx context.Context, name string, b browser, addresses []string) error {
+	for _, address := range addresses { // before the old recording is lost
+		if _, err := parseURL(address); err != nil {
+			return err
+		}
+	}
 	tape, err := newRecorder(name, b.transport)
 	if err != nil {
 		return err

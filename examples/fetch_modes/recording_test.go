@@ -106,3 +106,13 @@ func TestTooLargeToRecord(t *testing.T) {
 		t.Errorf("%d bytes, truncated %v, %v", len(page.Text), page.Truncated, err)
 	}
 }
+
+// TestNothingIsRecordedOfWrongAddresses: a slip must not cost the recording that is there.
+func TestNothingIsRecordedOfWrongAddresses(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "web")
+	w := newWorld(t, "", http.HandlerFunc(hello))
+	refusedTo(t, record(t.Context(), name, w.browser(), []string{"http://public.test/", "-help"}), "no address")
+	if _, err := os.Stat(name + ".yaml"); err == nil || len(w.dialled) > 0 {
+		t.Errorf("there is a recording, or %v was dialled", w.dialled)
+	}
+}
