@@ -62,8 +62,8 @@ func (k *socket) log(level slog.Level, own *session.Session, text string, args .
 	k.s.log.Log(k.ctx, level, text, args...)
 }
 
-// becauseOf notes why a read or a write failed.
-func (k *socket) becauseOf(err error) {
+// becauseOf notes why a read or a write failed, and reports whether it was for a client that broke the rules of WebSocket.
+func (k *socket) becauseOf(err error) (broken bool) {
 	var op *net.OpError
 	switch code := websocket.CloseStatus(err); {
 	case code == websocket.StatusNormalClosure || code == websocket.StatusGoingAway || code == websocket.StatusNoStatusRcvd:
@@ -78,7 +78,9 @@ func (k *socket) becauseOf(err error) {
 		k.because(slog.LevelInfo, "lost: the connection has ended")
 	default:
 		k.because(slog.LevelWarn, "broke the protocol: "+err.Error())
+		return true
 	}
+	return false
 }
 
 // becauseRefused notes that there is no session for the socket. A full server and a factory's failure have lines of their

@@ -172,7 +172,9 @@ func (k *socket) receive() (data []byte, ok bool) {
 		k.conn.Close(websocket.StatusTryAgainLater, errOverBudget.Error())
 		return nil, false
 	case err != nil:
-		k.becauseOf(err)
+		if k.becauseOf(err) {
+			k.conn.Close(websocket.StatusProtocolError, "the frame is no good") // the library has told most clients so, but not all
+		}
 		switch websocket.CloseStatus(err) {
 		case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
 			k.parted.Store(true)
