@@ -118,6 +118,8 @@ func isAnswer(text []byte) bool {
 	return strictjson.Raw(text).Kind() == '{' && strictjson.Unmarshal(text, &m) == nil && m.Method == nil && (m.Result != nil || m.Error != nil)
 }
 
+var errNoMethod = &rpcError{Code: rpcInvalidRequest, Message: "invalid request: method is required"}
+
 // agentNotices are the notifications of a client that has initialised (MCP 2025-11-25). Others are passed over.
 var agentNotices = map[string]bool{
 	"notifications/initialized": true, "notifications/cancelled": true, "notifications/progress": true, "notifications/roots/list_changed": true,
@@ -150,7 +152,9 @@ func agentMessage(text []byte) (m jsonrpc.Message, head rpcHead, err error) {
 	case !ok && isAnswer(text):
 	case !ok:
 		head.id = nullID // it may be one of the server's own
-		return wrong(rpcInvalidRequest, "invalid request: method is required")
+		return nil, head, errNoMethod
+	case head.method == "":
+		return nil, head, errNoMethod
 	case head.call && !req.IsCall():
 		return wrong(rpcInvalidRequest, "id must be a string or an integer of at most 53 bits")
 	case !req.IsCall() && (head.method == "initialize" || agentNotices[head.method] && !head.oddParams):

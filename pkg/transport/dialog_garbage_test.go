@@ -23,7 +23,7 @@ var garbage = []struct{ text, bare, agent string }{
 	{`{"jsonrpc":"2.0","id":99999999999999999999,"method":"nosuch"}`, "-32601", "-32600"},
 	{`{"jsonrpc":"2.0","id":null,"method":"nosuch"}`, "-32601", "-32600"},
 	{`{"jsonrpc":"2.0","id":1,"method":"nosuch"}`, "-32601", "-32601"},
-	{`{"jsonrpc":"2.0","id":1,"method":""}`, "-32600", "-32601"},
+	{`{"jsonrpc":"2.0","id":1,"method":""}`, "-32600", "-32600"},
 	{`{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{}}`, "-32601", "-32601"},
 	{`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, "-32602", "-32602"},
 	{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":5}`, "-32600", "-32602"},

@@ -80,7 +80,7 @@ func (c *dialogConn) serves() bool {
 func (c *dialogConn) take(text []byte) (reply []byte) {
 	m, head, err := agentMessage(text)
 	if err == nil && head.method == "initialize" {
-		m, err = nil, &rpcError{Code: rpcInvalidRequest, Message: "invalid request: initialize has been answered on this connection"}
+		m, err = nil, errInitializedBefore
 	}
 	switch {
 	case err != nil:
@@ -134,6 +134,8 @@ func (c *dialogConn) hand(m jsonrpc.Message, head rpcHead, size int) (reply []by
 }
 
 var errAgentOver = &rpcError{Code: rpcNoSession, Message: "the client's part in the session has ended"}
+
+var errInitializedBefore = &rpcError{Code: rpcInvalidRequest, Message: "invalid request: initialize has been answered before"}
 
 // admit counts a request, or says why it is not served.
 func (c *dialogConn) admit(id jsonrpc.ID, q *asked) error {

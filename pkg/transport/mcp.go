@@ -142,6 +142,8 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: "id must be a string or an integer of at most 53 bits"})
 	case agentID != "" && head.oddParams:
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidParams, Message: "params must be an object"})
+	case agentID != "" && head.batch == 0 && head.method == "" && strictjson.Raw(body).Kind() == '{' && !isAnswer(body): // the SDK would take it for an answer
+		writeRPC(w, http.StatusBadRequest, head.id, errNoMethod)
 	case agentID != "" && head.batch > maxBatch:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a batch of %d; at most %d are served", head.batch, maxBatch)})
 	case agentID != "":
@@ -259,7 +261,7 @@ func peek(body []byte) rpcHead {
 		h.valid = strictjson.Unmarshal(body, &batch) == nil
 		h.batch = len(batch)
 		for _, m := range batch {
-			h.valid = h.valid && exactID(m.ID)
+			h.valid = h.valid && exactID(m.ID) && !nullCall(m.ID, m.Method)
 			method, _ := strictjson.String(m.Method)
 			h.logging = h.logging || method == setLevel
 		}
@@ -268,7 +270,7 @@ func peek(body []byte) rpcHead {
 	if strictjson.Raw(body).Kind() != '{' || strictjson.Unmarshal(body, &m) != nil {
 		return h
 	}
-	if h.valid = exactID(m.ID); h.valid && m.ID != nil {
+	if h.valid = exactID(m.ID) && !nullCall(m.ID, m.Method); h.valid && m.ID != nil {
 		h.id = m.ID
 	}
 	h.method, _ = strictjson.String(m.Method)
@@ -304,6 +306,9 @@ func exactID(id strictjson.Raw) bool {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	return err == nil && n <= 1<<53 && n >= -1<<53 && len(id) <= digits+1
 }
+
+// nullCall reports whether a request has the id null, which MCP has for answers only. The SDK would take it for a notification.
+func nullCall(id, method strictjson.Raw) bool { return method != nil && id.Kind() == 'n' }
 
 // writeRPC answers an HTTP request with a JSON-RPC error.
 func writeRPC(w http.ResponseWriter, status int, id strictjson.Raw, err error) {

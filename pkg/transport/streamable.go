@@ -168,8 +168,10 @@ func (s *Server) postAgent(w http.ResponseWriter, r *http.Request, agentID strin
 	if !acceptable(w, r, head.id) {
 		return
 	}
-	// The SDK would call either an invalid request.
-	if needsParams, known := agentMethods[head.method]; head.call && !known {
+	// The SDK would call either an invalid request, and give a second initialize an error without a code.
+	if needsParams, known := agentMethods[head.method]; head.method == "initialize" {
+		writeRPC(w, http.StatusBadRequest, head.id, errInitializedBefore)
+	} else if head.call && !known {
 		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcNoMethod, Message: fmt.Sprintf("method not found: %.100s", head.method)})
 	} else if needsParams && head.params == nil {
 		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcInvalidParams, Message: head.method + " needs params"})
