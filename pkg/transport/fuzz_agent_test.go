@@ -112,6 +112,7 @@ func FuzzAgent(f *testing.F) {
 	srv := fuzzServer(f)
 	headers, d, box := fuzzAgents(f, srv)
 	addTraffic(f)
+	f.Add([]byte(`{"id":0,"method":"nosuch"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		request, err := reading(text)
 		unsure := errors.Is(err, errUnsure)

@@ -140,6 +140,8 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case (agentID != "" || head.method == "initialize") && !head.valid:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: "id must be a string or an integer of at most 53 bits"})
+	case agentID != "" && head.batch == 0 && !head.rpc2: // not every request reaches the SDK, which looks at it
+		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidRequest, Message: `invalid request: jsonrpc must be "2.0"`})
 	case agentID != "" && head.oddParams:
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidParams, Message: "params must be an object"})
 	case agentID != "" && head.batch == 0 && head.method == "" && strictjson.Raw(body).Kind() == '{' && !isAnswer(body): // the SDK would take it for an answer
@@ -236,7 +238,8 @@ type rpcHead struct {
 	valid bool // the id is one that every implementation can hold, or there is none
 	// oddParams: there are params that are no object; the SDK would repeat them, whatever their length.
 	oddParams bool
-	batch     int // how many requests are in an array
+	rpc2      bool // it is one object that says to be JSON-RPC 2.0
+	batch     int  // how many requests are in an array
 	method    string
 	call      bool           // it has a method and an id
 	params    strictjson.Raw // nil: none
@@ -248,9 +251,10 @@ type rpcHead struct {
 // peek reads the head of checked JSON as far as it is well-formed; the rest is for whoever serves it.
 func peek(body []byte) rpcHead {
 	var m struct {
-		ID     strictjson.Raw `json:"id"`
-		Method strictjson.Raw `json:"method"`
-		Params strictjson.Raw `json:"params"`
+		Version strictjson.Raw `json:"jsonrpc"`
+		ID      strictjson.Raw `json:"id"`
+		Method  strictjson.Raw `json:"method"`
+		Params  strictjson.Raw `json:"params"`
 	}
 	h := rpcHead{id: nullID, valid: true}
 	if strictjson.Raw(body).Kind() == '[' {
@@ -273,6 +277,8 @@ func peek(body []byte) rpcHead {
 	if h.valid = exactID(m.ID) && !nullCall(m.ID, m.Method); h.valid && m.ID != nil {
 		h.id = m.ID
 	}
+	rpc, _ := strictjson.String(m.Version)
+	h.rpc2 = rpc == "2.0"
 	h.method, _ = strictjson.String(m.Method)
 	h.call, h.params = h.method != "" && m.ID != nil, m.Params
 	h.logging = h.method == setLevel
