@@ -160,12 +160,12 @@ func agentMessage(text []byte) (m jsonrpc.Message, head rpcHead, err error) {
 	case !req.IsCall() && (head.method == "initialize" || agentNotices[head.method] && !head.oddParams):
 	case !req.IsCall():
 		return nil, head, nil
+	case head.oddParams:
+		return wrong(rpcInvalidParams, "params must be an object")
 	case !known:
 		return wrong(rpcNoMethod, "method not found: %.100s", req.Method)
 	case head.version >= stateless:
 		return nil, head, unsupported(head.version)
-	case head.oddParams:
-		return wrong(rpcInvalidParams, "params must be an object")
 	case needsParams && head.params == nil:
 		return wrong(rpcInvalidParams, "%s needs params", head.method)
 	}

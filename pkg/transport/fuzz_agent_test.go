@@ -112,7 +112,9 @@ func FuzzAgent(f *testing.F) {
 	srv := fuzzServer(f)
 	headers, d, box := fuzzAgents(f, srv)
 	addTraffic(f)
-	f.Add([]byte(`{"id":0,"method":"nosuch"}`))
+	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`} { // what this has found
+		f.Add([]byte(found))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		request, err := reading(text)
 		unsure := errors.Is(err, errUnsure)
