@@ -111,7 +111,7 @@ func fuzzAgents(f *testing.F, srv *Server) (headers []string, d *dialog, box mai
 func FuzzAgent(f *testing.F) {
 	srv := fuzzServer(f)
 	headers, d, box := fuzzAgents(f, srv)
-	addTraffic(f)
+	addTraffic(f, requests)
 	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`} { // what this has found
 		f.Add([]byte(found))
 	}

@@ -93,7 +93,7 @@ func FuzzFrames(f *testing.F) {
 		return c
 	}}
 	f.Cleanup(func() { sock.close() })
-	addTraffic(f)
+	addTraffic(f, frames)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 1<<16 {
 			return
@@ -186,7 +186,7 @@ func FuzzRPC(f *testing.F) {
 		f.Fatal(err)
 	}
 	d := &dialog{s: srv, peer: func() peer { return peer{session: live} }, write: func([]byte) {}}
-	addTraffic(f)
+	addTraffic(f, requests)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		checkLines(t, srv, text)
 		request, err := reading(text)
@@ -258,7 +258,7 @@ func recorded(h http.Handler, method, target string, body []byte, headers ...str
 // FuzzBodies holds the answers of POST /step and POST /reset to the rules.
 func FuzzBodies(f *testing.F) {
 	srv := fuzzServer(f)
-	addTraffic(f)
+	addTraffic(f, bodies)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		request, err := reading(body)
 		object, isObject := request.(map[string]any)

@@ -43,9 +43,29 @@ func fuzzServer(f *testing.F) *Server {
 
 var sentSection = regexp.MustCompile(`(?ms)^-- > (\S+)( \S+)? --\n(.*?)(?:^-- |\z)`)
 
-// addTraffic adds what the clients of the golden transcripts send, as messages or in bodies.
-func addTraffic(f *testing.F) {
+// Kinds of what clients send.
+const (
+	frames   = `{"type"`
+	requests = `"jsonrpc"`
+	bodies   = `{"`
+)
+
+// addTraffic adds what the clients of the golden transcripts send, as messages or in bodies, that is of one kind, or of none.
+func addTraffic(f *testing.F, kind string) {
 	f.Helper()
+	added := map[string]bool{}
+	add := func(text string) {
+		of := ""
+		for _, k := range []string{frames, requests, bodies} {
+			if of == "" && strings.Contains(text, k) {
+				of = k
+			}
+		}
+		if (of == "" || of == kind) && !added[text] {
+			added[text] = true
+			f.Add([]byte(text))
+		}
+	}
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no transcripts (%v)", err)
@@ -62,13 +82,13 @@ func addTraffic(f *testing.F) {
 					if s, err := strconv.Unquote(body); m[2] == " quoted" && err == nil {
 						body = s
 					}
-					f.Add([]byte(body))
+					add(body)
 				}
 			}
 		}
 	}
 	for _, g := range garbage {
-		f.Add([]byte(g.text))
+		add(g.text)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -49,7 +48,7 @@ func (safe) keep(_ context.Context, in deposit) (receipt, error) {
 func safeEnv() gym.Environment[safe] {
 	return gym.Environment[safe]{
 		Name: "safe", New: func(context.Context, *gym.Session) (safe, error) { return safe{}, nil },
-		Tools: tools.New(tools.Func("keep", "Keep it.", safe.keep)),
+		Tools: tools.New(tools.Func("keep", "Keep it.", safe.keep)), Reset: gym.Reset(safe.reset),
 	}
 }
 
@@ -367,23 +366,4 @@ func (m hostileMessage) holds(t *testing.T, what, reply string) {
 	if want := fmt.Sprintf(`{"count":%d,"free":%s}`, m.count, free); !strings.Contains(reply, want) {
 		t.Errorf("%s: got %.600s, want %s", what, reply, want)
 	}
-}
-
-// A body that is compressed is refused, whatever is in it, and read no further.
-func TestCompressedBodiesAreRefused(t *testing.T) {
-	srv, base := start(t, labEnv(), Options{})
-	for _, path := range []string{"/mcp", "/step", "/reset", "/mcp?session_id=nosuch"} {
-		for _, encoding := range []string{"gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "nosuch"} {
-			for _, body := range []string{"", rpcCall("say", `{"text":"x"}`, ""), "\x1f\x8b\x08\x00"} {
-				status, reply := post(t, base+path, body, "Content-Encoding", encoding)
-				if status != http.StatusUnsupportedMediaType || !strings.Contains(reply, "Content-Encoding") {
-					t.Errorf("%s in %s: got %d %s", path, encoding, status, reply)
-				}
-			}
-		}
-		if status, reply := post(t, base+path, `{}`, "Content-Encoding", "identity"); status == http.StatusUnsupportedMediaType {
-			t.Errorf("%s: got %d %s", path, status, reply)
-		}
-	}
-	active(t, srv, 0)
 }
