@@ -1,12 +1,16 @@
 package transport
 
 import (
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// garbage are messages that are no good, and what they get.
-var garbage = []struct{ text, bare, agent string }{
+// A hostile message is no good; bare and agent are the codes that it gets.
+type hostile struct{ text, bare, agent string }
+
+var garbage = []hostile{
 	{`{`, "-32700", "-32700"},
 	{`{"a":1,"a":2}`, "-32700", "-32700"},
 	{"\xff", "-32700", "-32700"},
@@ -72,4 +76,30 @@ func TestDialogGarbage(t *testing.T) {
 		want(t, c, `{"jsonrpc":"2.0","id":"é","method":"ping"}`, `"id":"é"`, `"result":{}`)
 		want(t, c, rpcCall("say", `{"text":"still"}`, ""), `"text":"still"`)
 	})
+}
+
+// Streamable HTTP says the same of it.
+func TestGarbageOverHTTP(t *testing.T) {
+	_, base := start(t, labEnv(), counted())
+	id := createSession(t, base)
+	for _, version := range []string{"2025-11-25", "2025-03-26"} {
+		headers := []string{"Accept", "application/json, text/event-stream", "Mcp-Session-Id", rawInitialize(t, base+"/mcp", version), "Mcp-Protocol-Version", version}
+		for _, g := range append(slices.Clone(garbage), hostile{initializeBody, "", "-32600"}, hostile{`{"id":1,"method":"ping"}`, "", "-32600"},
+			hostile{`{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"say","arguments":{"text":"x"}}}`, "", "-32600"},
+			hostile{`{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`, "", "-32602"}, hostile{`[` + initializeBody + `]`, "", "-32600"}) {
+			status, reply := post(t, base+"/mcp", g.text, headers...)
+			if version == "2025-03-26" && strings.HasPrefix(g.text, `[{"jsonrpc":"2.0","id":1,"method":"ping"`) { // a batch, which this version has
+				continue
+			}
+			if _, reply := post(t, base+"/mcp?session_id="+id, g.text, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", stateless); strings.Contains(reply, `"code":0`) || !strings.Contains(reply, `"error"`) {
+				t.Errorf("stateless: %.200s got %.300s", g.text, reply)
+			}
+			if status >= 500 || !strings.Contains(reply, `"code":`+g.agent+`,`) || !strings.Contains(reply, `"jsonrpc":"2.0"`) {
+				t.Errorf("%s: %.200s got %d %.300s, want %s", version, g.text, status, reply, g.agent)
+			}
+		}
+		if status, reply := post(t, base+"/mcp", rpcCall("say", `{"text":"still"}`, ""), headers...); status != http.StatusOK || !strings.Contains(reply, `"text":"still"`) {
+			t.Errorf("got %d %s", status, reply)
+		}
+	}
 }

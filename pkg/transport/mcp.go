@@ -144,10 +144,12 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidRequest, Message: `invalid request: jsonrpc must be "2.0"`})
 	case agentID != "" && head.oddParams:
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidParams, Message: "params must be an object"})
-	case agentID != "" && head.batch == 0 && head.method == "" && strictjson.Raw(body).Kind() == '{' && !isAnswer(body): // the SDK would take it for an answer
+	case (agentID != "" || version >= stateless) && head.method == "" && strictjson.Raw(body).Kind() == '{' && !isAnswer(body): // the SDK would take it for an answer
 		writeRPC(w, http.StatusBadRequest, head.id, errNoMethod)
 	case agentID != "" && head.batch > maxBatch:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a batch of %d; at most %d are served", head.batch, maxBatch)})
+	case agentID != "" && head.initialises:
+		writeRPC(w, http.StatusBadRequest, nullID, errInitializedBefore)
 	case agentID != "":
 		s.postAgent(w, r, agentID, head)
 	case version >= stateless:
@@ -240,12 +242,14 @@ type rpcHead struct {
 	oddParams bool
 	rpc2      bool // it is one object that says to be JSON-RPC 2.0
 	batch     int  // how many requests are in an array
-	method    string
-	call      bool           // it has a method and an id
-	params    strictjson.Raw // nil: none
-	progress  bool           // it may ask for progress
-	logging   bool           // it asks for log messages, itself or in its array
-	version   string         // from params._meta, where MCP's stateless revision puts it
+	// initialises: an initialize is in the array, where it may not be; the SDK would answer it with an error without a code.
+	initialises bool
+	method      string
+	call        bool           // it has a method and an id
+	params      strictjson.Raw // nil: none
+	progress    bool           // it may ask for progress
+	logging     bool           // it asks for log messages, itself or in its array
+	version     string         // from params._meta, where MCP's stateless revision puts it
 }
 
 // peek reads the head of checked JSON as far as it is well-formed; the rest is for whoever serves it.
@@ -268,6 +272,7 @@ func peek(body []byte) rpcHead {
 			h.valid = h.valid && exactID(m.ID) && !nullCall(m.ID, m.Method)
 			method, _ := strictjson.String(m.Method)
 			h.logging = h.logging || method == setLevel
+			h.initialises = h.initialises || method == "initialize"
 		}
 		return h
 	}
