@@ -234,14 +234,14 @@ func checkRPC(t *testing.T, request any, reply []byte) {
 		t.Fatalf("code %d, want %d: %s", code, r.code, reply)
 	case r.code == 0 && (code == rpcParse || code == rpcInternal):
 		t.Fatalf("code %d: %s", code, reply)
-	case r.code == 0 && !bareMethods[r.method] && code != rpcNoMethod && code != rpcInvalidParams:
+	case r.code == 0 && !servedBare[r.method] && code != rpcNoMethod && code != rpcInvalidParams:
 		t.Fatalf("code %d for no method: %s", code, reply)
 	case r.code == 0 && r.method == "tools/call" && at(r.params, "name") == "say" && says && at(r.params, "session_id") == nil && at(answer, "result", "data") != text:
 		t.Fatalf("say %q got %s", text, reply)
 	}
 }
 
-var bareMethods = map[string]bool{
+var servedBare = map[string]bool{
 	"tools/list": true, "tools/call": true, "openenv/session/create": true, "openenv/session/close": true, "openenv/session/agent": true,
 }
 
