@@ -276,6 +276,10 @@ func FuzzBodies(f *testing.F) {
 			if path == "/reset" && len(body) == 0 {
 				refused = false
 			}
+			if path == "/step" && err == nil && isObject {
+				code, sure := stepVerdict(object)
+				refused = sure && code != ""
+			}
 			if served := status == http.StatusOK; refused && served {
 				t.Fatalf("%s served it: %s", path, reply)
 			}
@@ -288,6 +292,18 @@ func FuzzBodies(f *testing.F) {
 			t.Fatalf("%d sessions are left", n)
 		}
 	})
+}
+
+// stepVerdict is [frameVerdict] of a body of POST /step, which may have other members: the frame whose data its action is has
+// the same rules.
+func stepVerdict(body map[string]any) (code string, sure bool) {
+	frame := map[string]any{"type": "step"}
+	for theirs, ours := range map[string]string{"action": "data", "request_id": "request_id", "timeout_s": "timeout_s"} {
+		if v, ok := body[theirs]; ok {
+			frame[ours] = v
+		}
+	}
+	return frameVerdict(frame)
 }
 
 // FuzzSessionIDs names sessions that there are not, in every place that a client can name one in. None is opened, or found.
