@@ -300,7 +300,7 @@ func TestRFC6455(t *testing.T) {
 					}
 				}
 			})
-			active(t, srv, 0)
+			waitFor(t, "the last slot", func() bool { return srv.Sessions().Active() == 0 })
 		})
 	}
 }
