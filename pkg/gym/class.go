@@ -49,12 +49,15 @@ type Class struct {
 	// Tools are listed where no session is at hand. A value that brings a server of its own may have others.
 	Tools []*mcp.Tool
 
-	mounts  *mounts // other MCP servers whose tools shared has
-	shared  *host   // the SDK server of all sessions; nil where each value brings its own
-	actions *toolActions
-	hooks   hooks
-	servers sync.Map // weak.Pointer[mcp.Server] → true: those of values that brought their own, until they are collected
-	release func()   // closes what Compile opened
+	clock    Clock
+	replays  *tools.Replays  // the tools of the set that are replayed
+	recorder *tools.Recorder // see RecordTo
+	mounts   *mounts         // other MCP servers whose tools shared has
+	shared   *host           // the SDK server of all sessions; nil where each value brings its own
+	actions  *toolActions
+	hooks    hooks
+	servers  sync.Map // weak.Pointer[mcp.Server] → true: those of values that brought their own, until they are collected
+	release  func()   // closes what Compile opened
 }
 
 // hooks are an environment's functions with the type of its value erased. open makes that value; all others are given
@@ -87,6 +90,7 @@ func (e Environment[E]) Compile(ctx context.Context, mode tools.Mode) (*Class, e
 		Mode:      mode,
 		Exclusive: e.Exclusive,
 		Stateless: e.Stateless,
+		clock:     e.Clock,
 		release:   func() {},
 	}
 	if c.Metadata.Version == "" {
@@ -113,6 +117,9 @@ func (e Environment[E]) check() error {
 	}
 	if e.New == nil {
 		errs = append(errs, errors.New("it needs a New function"))
+	}
+	if err := e.Clock.check(); err != nil {
+		errs = append(errs, err)
 	}
 	if e.Tools != nil && e.Server != nil {
 		errs = append(errs, errors.New("it has both Tools and a Server; add the tools to the server, or drop one"))
@@ -204,6 +211,7 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	if err != nil {
 		return err
 	}
+	c.replays = e.Tools.Replays(c.Mode)
 	traits := e.Tools.Traits(c.Mode)
 	if c.mounts, err = openMounts(ctx, e.Mounts, c.Mode, server, traits); err != nil {
 		return err
@@ -213,7 +221,9 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 		return err
 	}
 	c.release = func() { c.shared.close(); c.mounts.close() }
-	c.Tools, err = c.shared.list(ctx)
+	if c.Tools, err = c.shared.list(ctx); err == nil {
+		c.shared.know(c.Tools)
+	}
 	return err
 }
 
@@ -239,6 +249,9 @@ func (c *Class) first(server *mcp.Server) bool {
 	}
 	return !seen
 }
+
+// RecordTo has the tool calls of all instances recorded; nil: they are not. It is called before the first is opened.
+func (c *Class) RecordTo(r *tools.Recorder) { c.recorder = r }
 
 // Close releases what Compile opened. No instance may be open.
 func (c *Class) Close() { c.release() }
@@ -306,11 +319,17 @@ func (c *Class) OwnActions() bool { return c.hooks.act != nil }
 // New may then return whatever it likes, for what it returned with no error is closed again.
 func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
 	s, seed := newSession(c.Mode, o)
+	if c.Mode == tools.ModeSimulation {
+		s.simulate(c.clock)
+	}
 	env, err := guard(s.log, "New", func() (any, error) { return c.hooks.open(ctx, s) })
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{class: c, session: s, env: env, seed: seed, host: c.shared, scoring: semaphore.NewWeighted(1)}
+	i := &Instance{
+		class: c, session: s, env: env, seed: seed, host: c.shared, scoring: semaphore.NewWeighted(1),
+		player: c.replays.Player(), recording: c.recorder.Session(),
+	}
 	i.episode.ID = newEpisodeID()
 	if c.hooks.server != nil {
 		if err := i.ownServer(ctx); err != nil {

@@ -47,6 +47,9 @@ type Environment[E any] struct {
 	// Instructions tell agents how to use the tools; MCP clients get them when they connect. A Server has its own.
 	Instructions string
 
+	// Clock is what the session's Now tells in simulation, so that an episode can be replayed. Production has the wall clock.
+	Clock Clock
+
 	Reset Resetter[E] // from [Reset]; none: reset gives an empty observation
 	Act   Actor[E]    // from [Act]; none: actions are list_tools and call_tool
 	State Stater[E]   // from [StateOf]; none: the state has the episode's fields only

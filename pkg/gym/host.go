@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,7 +27,9 @@ type host struct {
 	// tools are those of a server that the author's Set filled; nil where the server is the author's own, whose tools may
 	// change and are looked up at each call.
 	tools  map[string]tools.Traits
-	checks sync.Map // own server: *mcp.Tool → *tools.Validator
+	specs  map[string]*mcp.Tool     // of the same tools
+	checks sync.Map                 // own server: *mcp.Tool → *tools.Validator
+	called atomic.Pointer[mcp.Tool] // own server: what was called last; its calls do not overlap
 }
 
 // A Gate takes every request that reaches an SDK server through one of its sessions. next runs the request in the
@@ -62,8 +65,25 @@ func newHost(ctx context.Context, server *mcp.Server, known map[string]tools.Tra
 
 func (h *host) close() { h.direct.Close() }
 
-// call runs one tool. req.Session may be nil. The result is never nil without an error.
-func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Logger) (res *mcp.CallToolResult, failed *tools.Error) {
+// know keeps what a shared server publishes.
+func (h *host) know(list []*mcp.Tool) {
+	h.specs = map[string]*mcp.Tool{}
+	for _, t := range list {
+		h.specs[t.Name] = t
+	}
+}
+
+// spec is a tool as it is published, or nil; of an own server, only the one that was called last.
+func (h *host) spec(name string) *mcp.Tool {
+	if t := h.called.Load(); t != nil && t.Name == name {
+		return t
+	}
+	return h.specs[name]
+}
+
+// call runs one tool. req.Session may be nil. The result is never nil without an error. spec is the tool as it is
+// published; nil: there is none, or it was not found out.
+func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Logger) (spec *mcp.Tool, res *mcp.CallToolResult, failed *tools.Error) {
 	name := req.Params.Name
 	defer func() {
 		if r := recover(); r != nil {
@@ -73,27 +93,27 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 			}
 		}
 	}()
-	if failed := h.admit(ctx, req.Params); failed != nil {
-		return nil, failed
+	if spec, failed = h.admit(ctx, req.Params); failed != nil {
+		return spec, nil, failed
 	}
 	if req.Session == nil {
 		req.Session = h.direct
 	}
 	r, err := h.next(ctx, "tools/call", req)
 	if err != nil {
-		return nil, logged(ctx, log, tools.AsError(name, err))
+		return spec, nil, logged(ctx, log, tools.AsError(name, err))
 	}
 	res, ok := r.(*mcp.CallToolResult)
 	if !ok || res == nil {
-		return nil, &tools.Error{Type: tools.ExecutionError, Tool: name, Message: fmt.Sprintf("tool %q returned no result", name)}
+		return spec, nil, &tools.Error{Type: tools.ExecutionError, Tool: name, Message: fmt.Sprintf("tool %q returned no result", name)}
 	}
 	if err := res.GetError(); err != nil { // the SDK's generic tools put what their function returned here
 		var failure *tools.Failure
 		if !errors.As(err, &failure) {
-			return nil, logged(ctx, log, tools.AsError(name, err))
+			return spec, nil, logged(ctx, log, tools.AsError(name, err))
 		}
 	}
-	return res, nil
+	return spec, res, nil
 }
 
 // logged tells the operator of a call that failed by the tool's fault, as callers are told.
@@ -114,16 +134,16 @@ func faultLevel(ctx context.Context) slog.Level {
 }
 
 // admit refuses unknown tools, and arguments that a server of the author's own would have to refuse in its own words.
-func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) *tools.Error {
+func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.Tool, *tools.Error) {
 	if h.tools != nil {
 		if _, ok := h.tools[p.Name]; !ok {
-			return unknownTool(p.Name)
+			return nil, unknownTool(p.Name)
 		}
-		return nil // the tool's handler checks its arguments
+		return h.specs[p.Name], nil // the tool's handler checks its arguments
 	}
 	list, err := h.list(ctx)
 	if err != nil {
-		return tools.AsError(p.Name, err)
+		return nil, tools.Refuse(p.Name, err)
 	}
 	for _, t := range list {
 		if t.Name != p.Name {
@@ -131,19 +151,21 @@ func (h *host) admit(ctx context.Context, p *mcp.CallToolParamsRaw) *tools.Error
 		}
 		check, err := h.checkOf(t)
 		if err != nil {
-			return tools.AsError(p.Name, fmt.Errorf("the input schema of tool %q: %w", t.Name, err))
+			return t, tools.Refuse(p.Name, fmt.Errorf("the input schema of tool %q: %w", t.Name, err))
 		}
 		if err := check.Validate(p.Arguments); err != nil {
-			return tools.AsError(p.Name, err)
+			return t, tools.Refuse(p.Name, err)
 		}
-		return nil
+		h.called.Store(t)
+		return t, nil
 	}
-	return unknownTool(p.Name)
+	return nil, unknownTool(p.Name)
 }
 
 func unknownTool(name string) *tools.Error {
 	return &tools.Error{
 		Type: tools.ToolNotFound, Tool: name, Message: fmt.Sprintf("unknown tool %.200q; list the tools to see which there are", name),
+		Refused: true,
 	}
 }
 

@@ -30,6 +30,9 @@ type Instance struct {
 	seed    func() uint64
 	scoring *semaphore.Weighted // held while After runs: concurrent tools share their turn
 
+	player    *tools.Player    // where it is in what it replays
+	recording *tools.Recording // of its calls
+
 	mu      sync.Mutex // guards what follows
 	episode Episode
 	closed  bool
@@ -110,6 +113,7 @@ func (i *Instance) Count(s Score) Episode {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.episode.Steps++
+	i.session.steps.Store(int64(i.episode.Steps))
 	v, _ := s.Reward.Value()
 	// Finite rewards can have an infinite sum, which is not JSON.
 	i.episode.RewardTotal = max(-math.MaxFloat64, min(math.MaxFloat64, i.episode.RewardTotal+v))
@@ -131,6 +135,8 @@ type ToolAnswer struct {
 	Result *mcp.CallToolResult
 	Data   json.RawMessage // the result as one value; see [tools.Data]
 	Err    *tools.Error
+
+	spec *mcp.Tool // what was called, as it is published; nil: no tool
 }
 
 // CallTool runs a tool and then After, in the session's turn, which calls of concurrent tools may share. scoreErr reports
@@ -138,7 +144,8 @@ type ToolAnswer struct {
 // request, or nil. The counters are left to the caller, who knows whether the answer is still awaited.
 func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a ToolAnswer, score Score, scoreErr error) {
 	a = i.runTool(ctx, req)
-	if i.class.hooks.after == nil || ctx.Err() != nil {
+	timeout := a.Err != nil && a.Err.Type == tools.Timeout // a replayed one
+	if i.class.hooks.after == nil || ctx.Err() != nil || timeout {
 		return a, score, nil
 	}
 	if !i.scoring.TryAcquire(1) && i.scoring.Acquire(ctx, 1) != nil {
@@ -170,7 +177,8 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 	if len(i.links) > 0 {
 		ctx = context.WithValue(ctx, linksKey{}, i.links)
 	}
-	if a.Result, a.Err = i.host.call(tools.WithEnvironment(ctx, i.env), req, i.session.log); a.Err != nil {
+	ctx = tools.WithPlayer(tools.WithEnvironment(ctx, i.env), i.player)
+	if a.spec, a.Result, a.Err = i.host.call(ctx, req, i.session.log); a.Err != nil {
 		if m, ok := i.class.ElsewhereOnly(a.Tool); ok && a.Err.Type == tools.ToolNotFound {
 			i.session.log.Info("tool exists in the other mode only", "event", "tool_other_mode", "tool", a.Tool, "mode", m)
 		}
@@ -187,6 +195,24 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 		a.Result, a.Err = nil, logged(ctx, i.session.log, tools.AsError(a.Tool, err))
 	}
 	return a
+}
+
+// Record enters a call into the recording, if there is one: a tool's name, the arguments as they
+// came, and what the caller is told. It is called in the order of the answers, at any time.
+func (i *Instance) Record(tool string, args []byte, a ToolAnswer) {
+	if i.recording == nil {
+		return
+	}
+	spec := a.spec
+	if spec == nil {
+		spec = i.host.spec(tool)
+	}
+	if spec == nil {
+		return
+	}
+	if err := i.recording.Call(spec, args, a.Result, a.Err); err != nil {
+		i.session.log.Error("recording has stopped", "event", "record_error", "tool", spec.Name, "error", err)
+	}
 }
 
 // Observation is the answer in the form of the gym channel, without reward and done.
@@ -348,7 +374,10 @@ func (i *Instance) Reset(ctx context.Context, p ResetParams) (Observation, error
 	}
 	i.mu.Lock()
 	i.episode = Episode{ID: p.EpisodeID}
+	i.session.steps.Store(0)
 	i.mu.Unlock()
+	i.player.Rewind()
+	i.recording.Reset()
 	if err := renewLinks(ctx, i.links); err != nil {
 		i.logFailure(ctx, "reset", err)
 		return Observation{}, err

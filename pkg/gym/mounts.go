@@ -119,7 +119,7 @@ func (ms *mounts) add(server *mcp.Server, at int, t *mcp.Tool, known map[string]
 			return nil, &tools.Error{Type: tools.ExecutionError, Tool: spec.Name, Message: "the tool was called outside of a session"}
 		}
 		if err := check.Validate(req.Params.Arguments); err != nil {
-			return nil, tools.AsError(spec.Name, err)
+			return nil, tools.Refuse(spec.Name, err)
 		}
 		return l.call(ctx, t.Name, req)
 	})

@@ -1,9 +1,12 @@
 package gym
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -17,6 +20,7 @@ type Session struct {
 	source *source
 	rand   *rand.Rand
 	now    func() time.Time
+	steps  atomic.Int64 // of the episode, which a [Clock] goes by
 	log    *slog.Logger
 }
 
@@ -39,11 +43,38 @@ func (s *Session) Mode() tools.Mode { return s.mode }
 // concurrently; what each of several concurrent tools draws is then a matter of their order.
 func (s *Session) Rand() *rand.Rand { return s.rand }
 
-// Now is the session's clock.
+// Now is the session's clock: the wall clock, or the environment's [Clock] in simulation.
 func (s *Session) Now() time.Time { return s.now() }
 
 // Logger logs with the session's id.
 func (s *Session) Logger() *slog.Logger { return s.log }
+
+// A Clock is the time of simulated episodes. The zero value is none: time is the wall clock's.
+//
+// Each episode begins at Start, and each step of it, when it is over, moves the time by Step; it stands still while a call
+// runs. So the same calls after the same reset see the same time. Before the first reset it is that of an episode too.
+type Clock struct {
+	Start time.Time
+	Step  time.Duration // 0: time stands still
+}
+
+func (c Clock) check() error {
+	switch {
+	case c.Step < 0:
+		return fmt.Errorf("its Clock has a Step of %v: want 0 or more", c.Step)
+	case c.Step > 0 && c.Start.IsZero():
+		return errors.New("its Clock has a Step and no Start: say when an episode begins")
+	}
+	return nil
+}
+
+// simulate has the session go by c.
+func (s *Session) simulate(c Clock) {
+	if !c.Start.IsZero() {
+		start := c.Start.Round(0) // without a reading of the machine's own clock
+		s.now = func() time.Time { return start.Add(time.Duration(s.steps.Load()) * c.Step) }
+	}
+}
 
 // A source is a random source that concurrent tools can share: a rand.Rand has no other state.
 type source struct {

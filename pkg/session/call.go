@@ -252,7 +252,7 @@ func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit 
 
 // runTool is [run] for a tool call, with what counts as a step counted.
 func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration, then func(c toolCall, err error, here bool)) (here bool) {
-	name := req.Params.Name
+	name, args := req.Params.Name, req.Params.Arguments
 	traits := s.inst.Traits(name)
 	w := alone(fmt.Sprintf("tool %.200q", name), or(limit, or(traits.Deadline, s.m.opts.ToolTimeout)))
 	if traits.Concurrent {
@@ -268,18 +268,26 @@ func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit t
 			if isStep(ran, err) {
 				after = s.count(c.score)
 			}
+			if late, ok := errors.AsType[*TimeoutError](err); ok && ran {
+				s.inst.Record(name, args, timedOut(name, late))
+			} else if err == nil {
+				s.inst.Record(name, args, c.answer)
+			}
 		},
 		func(c toolCall, err error, here bool) {
 			if c.scoreErr != nil {
 				s.log.Error("scoring failed", "event", "score_error", "tool", c.answer.Tool, "error", c.scoreErr)
 			}
 			if timeout, ok := errors.AsType[*TimeoutError](err); ok {
-				fault := &tools.Error{Type: tools.Timeout, Tool: name, Message: timeout.Error(), Err: timeout}
-				c, err = toolCall{answer: gym.ToolAnswer{Tool: name, Err: fault}}, nil
+				c, err = toolCall{answer: timedOut(name, timeout)}, nil
 			}
 			c.episode = after
 			then(c, err, here)
 		})
+}
+
+func timedOut(tool string, err *TimeoutError) gym.ToolAnswer {
+	return gym.ToolAnswer{Tool: tool, Err: &tools.Error{Type: tools.Timeout, Tool: tool, Message: err.Error(), Err: err}}
 }
 
 // ListTools lists the session's tools. It is no step, and waits for its turn only where the environment has a server of

@@ -38,6 +38,11 @@
 // the schema could not refuse. Any other error is a failed call, and so is a panic. Callers see an [*Error] with an
 // [ErrorType].
 //
+// # Recording
+//
+// A [Recorder] writes the calls of sessions to a cassette, and [Replay] has a tool answer from it in simulation. Fields tagged
+// secret:"true" are never recorded; their schemas say writeOnly for inputs, and x-secret for outputs.
+//
 // # Concurrency
 //
 // Tools and sets are immutable once built. Calls on one environment value never overlap, save those of

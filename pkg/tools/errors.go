@@ -25,6 +25,7 @@ type Error struct {
 	Message string       // for the caller: what went wrong and, where there is something, what to do
 	Fields  []FieldError // for InvalidArgs: one entry a field, at most [MaxFieldErrors]
 	Err     error        // what the function returned, if it did
+	Refused bool         // the tool was never reached: there is none of the name, or its schema refused the arguments
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -108,4 +109,11 @@ func AsError(tool string, err error) *Error {
 		return &Error{Type: InvalidArgs, Tool: tool, Message: "invalid arguments: " + input.Error(), Fields: input.Fields, Err: err}
 	}
 	return &Error{Type: ExecutionError, Tool: tool, Message: err.Error(), Err: err}
+}
+
+// Refuse is [AsError] for a call that never reaches its tool.
+func Refuse(tool string, err error) *Error {
+	e := *AsError(tool, err)
+	e.Refused = true
+	return &e
 }

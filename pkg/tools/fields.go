@@ -20,6 +20,7 @@ type field struct {
 	omit       bool // omitempty or omitzero
 	quoted     bool // the option string
 	viaPointer bool // promoted through an embedded pointer: absent where that is nil
+	secret     bool // tagged so, or promoted through an embedded struct that is
 }
 
 // jsonFields lists the members of a struct as encoding/json does: embedded structs inlined unless a tag names them, and
@@ -32,6 +33,7 @@ func jsonFields(t reflect.Type, dir direction) ([]field, error) {
 		t          reflect.Type
 		index      []int
 		viaPointer bool
+		secret     bool
 	}
 	var all []field
 	queue, seen := []level{{t: t}}, map[reflect.Type]bool{t: true}
@@ -45,6 +47,11 @@ func jsonFields(t reflect.Type, dir direction) ([]field, error) {
 			}
 			f.Index = append(slices.Clone(l.index), i)
 			f.viaPointer = l.viaPointer
+			secret, err := secretTag(f.Tag)
+			if err != nil {
+				return nil, fmt.Errorf("%s.%s: %w", l.t, f.Name, err)
+			}
+			f.secret = secret || l.secret
 			elem, pointer := pointee(f.Type)
 			if !f.Anonymous || f.tagged || elem.Kind() != reflect.Struct {
 				all = append(all, f)
@@ -55,7 +62,7 @@ func jsonFields(t reflect.Type, dir direction) ([]field, error) {
 			}
 			if !seen[elem] {
 				seen[elem] = true
-				queue = append(queue, level{elem, f.Index, l.viaPointer || pointer})
+				queue = append(queue, level{elem, f.Index, l.viaPointer || pointer, f.secret})
 			}
 		}
 	}

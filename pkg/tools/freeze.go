@@ -27,21 +27,25 @@ func Freeze(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	if err := json.Unmarshal(text, frozen); err != nil {
 		return nil, err
 	}
-	// The SDK decodes these into maps, whose numbers are floats.
+	return frozen, keepNumbers(text, frozen)
+}
+
+// keepNumbers puts back what the SDK decodes into maps, whose numbers are floats. text is the result as MCP spells it.
+func keepNumbers(text []byte, res *mcp.CallToolResult) error {
 	var raw struct {
 		Meta       map[string]json.RawMessage `json:"_meta"`
 		Structured json.RawMessage            `json:"structuredContent"`
 	}
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, err
+		return err
 	}
 	for key, value := range raw.Meta {
-		frozen.Meta[key] = value
+		res.Meta[key] = value
 	}
 	if raw.Structured != nil {
-		frozen.StructuredContent = raw.Structured
+		res.StructuredContent = raw.Structured
 	}
-	return frozen, nil
+	return nil
 }
 
 // made reports whether nothing in the result can be an author's: it is empty, or answerOf has made it.

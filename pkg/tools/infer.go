@@ -215,6 +215,9 @@ func (in *inference) member(f field) (s *jsonschema.Schema, optional bool, err e
 		}
 		s.Description = text
 	}
+	if f.secret {
+		markSecret(s, in.dir)
+	}
 	defaulted, err := applyDefault(f.Tag, inner, s)
 	optional = f.omit || f.viaPointer || in.dir == inward && (pointer || defaulted)
 	return s, optional, err

@@ -24,16 +24,23 @@ func ParseMode(s string) (Mode, error) {
 
 // A Variant is what a tool does in one mode; [Simulation] and [Production] make it.
 type Variant[E, In, Out any] struct {
-	mode Mode
-	fn   func(E, context.Context, In) (Out, error)
+	mode     Mode
+	fn       func(E, context.Context, In) (Out, error)
+	replay   bool
+	cassette *Cassette // that it replays, if replay
 }
 
-// Simulation is a tool's variant in simulation mode.
-func Simulation[E, In, Out any](fn func(E, context.Context, In) (Out, error)) Variant[E, In, Out] {
-	return Variant[E, In, Out]{ModeSimulation, fn}
+// Simulation is a tool's variant in simulation mode: a function, or a [Replay] of its recorded calls. F, the function's own
+// type, is always inferred.
+func Simulation[E, In, Out any, F ~func(E, context.Context, In) (Out, error)](fn F) Variant[E, In, Out] {
+	v := Variant[E, In, Out]{mode: ModeSimulation, fn: fn}
+	if r, ok := any(fn).(Replayed[E, In, Out]); ok {
+		v.replay, v.cassette = true, r.cassette()
+	}
+	return v
 }
 
 // Production is a tool's variant in production mode.
 func Production[E, In, Out any](fn func(E, context.Context, In) (Out, error)) Variant[E, In, Out] {
-	return Variant[E, In, Out]{ModeProduction, fn}
+	return Variant[E, In, Out]{mode: ModeProduction, fn: fn}
 }

@@ -110,6 +110,9 @@ func (in *inference) define(t reflect.Type, s *jsonschema.Schema) *jsonschema.Sc
 	}
 }
 
+// wrapKeyword marks a wrapped schema, as FastMCP does.
+const wrapKeyword = "x-fastmcp-wrap-result"
+
 // wrap is the schema of {"result": X} for the schema of X.
 func wrap(s *jsonschema.Schema) *jsonschema.Schema {
 	inner := s.CloneSchemas()
@@ -124,6 +127,6 @@ func wrap(s *jsonschema.Schema) *jsonschema.Schema {
 		Properties: map[string]*jsonschema.Schema{"result": inner},
 		Required:   []string{"result"},
 		Defs:       defs,
-		Extra:      map[string]any{"x-fastmcp-wrap-result": true},
+		Extra:      map[string]any{wrapKeyword: true},
 	}
 }

@@ -46,6 +46,11 @@ func (s *Set[E]) Register(srv *mcp.Server, mode Mode) error {
 			faults = append(faults, errors.New("the name is taken by another tool of the set"))
 		}
 		seen[name] = true
+		if replay := t.replays[mode]; replay != nil && len(faults) == 0 {
+			if _, err := replay(); err != nil {
+				faults = append(faults, fmt.Errorf("the replay in %s: %w", mode, err))
+			}
+		}
 		for _, err := range faults {
 			errs = append(errs, fmt.Errorf("tool %q: %w", name, err))
 		}
@@ -88,6 +93,22 @@ func (s *Set[E]) Traits(mode Mode) map[string]Traits {
 		}
 	}
 	return traits
+}
+
+// Replays are those of the tools that exist in mode. Faults in them are left to [Set.Register].
+func (s *Set[E]) Replays(mode Mode) *Replays {
+	if s == nil {
+		return nil
+	}
+	var tracks []*track
+	for _, t := range s.tools {
+		if replay := t.replays[mode]; replay != nil {
+			if track, err := replay(); err == nil {
+				tracks = append(tracks, track)
+			}
+		}
+	}
+	return newReplays(tracks)
 }
 
 type environmentKey struct{}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -25,7 +26,8 @@ type Tool[E any] struct {
 	handlers map[Mode]handler[E]
 	traits   Traits
 	errs     []error
-	with     func(opts []Option) Tool[E] // makes the tool again, with these options besides those it has
+	replays  map[Mode]func() (*track, error) // what it replays in a mode, read once
+	with     func(opts []Option) Tool[E]     // makes the tool again, with these options besides those it has
 }
 
 // A handler is a tool's function with types erased: arguments as JSON in, result or error out.
@@ -92,8 +94,8 @@ func OutputSchema(s *jsonschema.Schema) Option { return func(o *options) { o.out
 // Func makes a tool of fn, in both modes. In must be a struct or a map. An Out of *mcp.CallToolResult goes to the caller
 // as it is, for tools that answer with images or other content.
 func Func[E, In, Out any](name, description string, fn func(E, context.Context, In) (Out, error), opts ...Option) Tool[E] {
-	return build(name, description, map[Mode]func(E, context.Context, In) (Out, error){
-		ModeSimulation: fn, ModeProduction: fn,
+	return build(name, description, map[Mode]Variant[E, In, Out]{
+		ModeSimulation: {fn: fn}, ModeProduction: {fn: fn},
 	}, opts)
 }
 
@@ -111,7 +113,7 @@ func Do[E, In any](name, description string, fn func(E, context.Context, In) err
 // compiler holds the variants to the same interface. With one variant alone the tool exists in that mode only. Options
 // are added by [Tool.With].
 func Modes[E, In, Out any](name, description string, first Variant[E, In, Out], rest ...Variant[E, In, Out]) Tool[E] {
-	fns := map[Mode]func(E, context.Context, In) (Out, error){}
+	fns := map[Mode]Variant[E, In, Out]{}
 	var errs []error
 	for _, v := range append([]Variant[E, In, Out]{first}, rest...) {
 		switch _, dup := fns[v.mode]; {
@@ -121,7 +123,7 @@ func Modes[E, In, Out any](name, description string, first Variant[E, In, Out], 
 		case dup:
 			errs = append(errs, fmt.Errorf("two variants for %s", v.mode))
 		}
-		fns[v.mode] = v.fn
+		fns[v.mode] = v
 	}
 	byMode := func(o *options) { o.traits.ByMode = true }
 	return withFaults(errs, build(name, description, fns, []Option{byMode}))
@@ -138,7 +140,7 @@ func withFaults[E any](errs []error, t Tool[E]) Tool[E] {
 	return t
 }
 
-func build[E, In, Out any](name, description string, fns map[Mode]func(E, context.Context, In) (Out, error), opts []Option) Tool[E] {
+func build[E, In, Out any](name, description string, fns map[Mode]Variant[E, In, Out], opts []Option) Tool[E] {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
@@ -146,6 +148,7 @@ func build[E, In, Out any](name, description string, fns map[Mode]func(E, contex
 	t := Tool[E]{
 		spec:     &mcp.Tool{Name: name, Title: o.title, Description: description, Annotations: o.annotations},
 		handlers: map[Mode]handler[E]{},
+		replays:  map[Mode]func() (*track, error){},
 		traits:   o.traits,
 		errs:     o.errs,
 		with: func(more []Option) Tool[E] {
@@ -163,15 +166,19 @@ func build[E, In, Out any](name, description string, fns map[Mode]func(E, contex
 		t.errs = append(t.errs, fmt.Errorf("output: %w", err))
 	}
 	for _, mode := range slices.Sorted(maps.Keys(fns)) {
-		fn := fns[mode]
+		v := fns[mode]
+		fn := v.fn
 		if fn == nil {
 			t.errs = append(t.errs, errors.New("the function is nil"))
 			break
 		}
+		if v.replay {
+			t.replays[mode] = sync.OnceValues(func() (*track, error) { return newTrack(v.cassette, in, t.spec, answer) })
+		}
 		t.handlers[mode] = func(ctx context.Context, env E, args []byte) (*mcp.CallToolResult, error) {
 			v, err := in.Decode(args)
 			if err != nil {
-				return nil, err
+				return nil, Refuse(name, err)
 			}
 			out, err := fn(env, ctx, v)
 			if err != nil {

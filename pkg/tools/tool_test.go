@@ -120,7 +120,7 @@ func TestErrorsOfTools(t *testing.T) {
 			Type: InvalidArgs, Message: "invalid arguments: no", Fields: []FieldError{{Type: "value_error", Loc: []any{}, Msg: "no"}},
 		}},
 		{"bad arguments", returning(0, nil), `{"a":1}`, Error{
-			Type: InvalidArgs, Message: "invalid arguments: a: unknown field",
+			Type: InvalidArgs, Message: "invalid arguments: a: unknown field", Refused: true,
 			Fields: []FieldError{{Type: "extra_forbidden", Loc: []any{"a"}, Msg: "unknown field", Input: json.Number("1")}},
 		}},
 		{"NaN", returning(math.NaN(), nil), ``, Error{Type: ExecutionError, Message: "the value returned cannot be written as JSON: unsupported value: NaN"}},

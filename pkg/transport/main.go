@@ -63,6 +63,12 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 		os.Stdout = os.Stderr                                   // what an author prints must not break the stream
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a client that has gone is an error of the write, not the end
 	}
+	if c.record != "" {
+		if c.options.Recorder, err = tools.OpenRecorder(c.record); err != nil {
+			return usage(stderr, fmt.Errorf("-record: %w", err))
+		}
+		defer endRecording(c.options.Recorder, log)
+	}
 	srv, err := New(ctx, env, c.options)
 	if err != nil {
 		return usage(stderr, err)
@@ -119,6 +125,13 @@ func closeAll(listeners ...net.Listener) {
 	}
 }
 
+// endRecording closes the recording when the server has ended.
+func endRecording(r *tools.Recorder, log *slog.Logger) {
+	if err := r.Close(); err != nil {
+		log.Error("the recording may not be whole", "event", "record_error", "error", err)
+	}
+}
+
 // usage prints one line and returns the exit code of a wrong start.
 func usage(stderr io.Writer, err error) int {
 	fmt.Fprintln(stderr, "error:", oneLine(err))
@@ -171,6 +184,7 @@ type config struct {
 	addr    string
 	control string // "": none
 	stdio   bool
+	record  string // "": nothing is recorded
 	access  accessFlags
 	options Options
 }
@@ -193,6 +207,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
 	fs.StringVar(&c.options.Advertise, "advertise", "", "the server's own `host:port` behind a load balancer: session ids begin with its hex, so that requests find their owner")
 	c.access.define(fs)
+	fs.StringVar(&c.record, "record", "", "`file` to record all tool calls in, for replay; a recording that is there is continued; none if empty")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			return c, fmt.Errorf("%w (see -help)", err)
@@ -259,7 +274,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 // checkStdio refuses flags that are given beside -stdio and would do nothing.
 func (c *config) checkStdio(given map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if c.stdio && name != "stdio" && name != "mode" && name != "tool-timeout" {
+		if c.stdio && name != "stdio" && name != "mode" && name != "tool-timeout" && name != "record" {
 			return fmt.Errorf("-%s makes no sense with -stdio, which serves one client and no address", name)
 		}
 	}

@@ -54,7 +54,8 @@ type Options struct {
 	// then begin with hex(address) "-", so that the balancer finds their owner with no shared store, and an unknown id is
 	// refused before the upgrade of a socket, with 404. "": ids have no address.
 	Advertise string
-	Logger    *slog.Logger // nil: discard
+	Recorder  *tools.Recorder // gets the tool calls of all sessions; nil: none. Its owner closes it, after the server
+	Logger    *slog.Logger    // nil: discard
 }
 
 // Access says who may use a server. Callers who show a token of one of these may do what its role may; others may read the
@@ -154,6 +155,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
+	class.RecordTo(o.Recorder)
 	s := &Server{
 		class: class, opts: o, log: o.Logger, versions: versionContexts(), single: newStateless(o),
 		budget: budget{limit: o.MaxInFlight},
