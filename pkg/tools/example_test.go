@@ -21,9 +21,10 @@ func call[E any](set *tools.Set[E], mode tools.Mode, env E, tool, args string) {
 		fmt.Println(err)
 		return
 	}
+	player := set.Replays(mode).Player()
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(tools.WithEnvironment(ctx, env), method, req)
+			return next(tools.WithPlayer(tools.WithEnvironment(ctx, env), player), method, req)
 		}
 	})
 	here, there := mcp.NewInMemoryTransports()
