@@ -113,7 +113,9 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 
 // A secret that is a word of the schema, or of MCP, leaves the recording readable.
 func TestSecretsThatAreNames(t *testing.T) {
-	typed := func(_ *desk, _ context.Context, in login) (ticket, error) { return ticket{"said " + in.Pass, "", nil}, nil }
+	typed := func(_ *desk, _ context.Context, in login) (ticket, error) {
+		return ticket{"said " + in.Pass, "", nil}, nil
+	}
 	whole := func(_ *desk, _ context.Context, in login) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{
 			Content:           []mcp.Content{&mcp.TextContent{Text: in.Pass}, &mcp.ImageContent{Data: []byte(in.Pass), MIMEType: "image/" + in.Pass}},
