@@ -31,7 +31,7 @@ type browser struct {
 }
 
 // newTransport is HTTP over what the guard dials. No proxy: that would dial in the guard's stead.
-func newTransport(g guard) *http.Transport {
+func newTransport(g *guard) *http.Transport {
 	return &http.Transport{
 		DialContext:            g.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,

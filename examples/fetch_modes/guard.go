@@ -103,8 +103,8 @@ type guard struct {
 const dialTime = 5 * time.Second
 
 // newGuard is a guard before the machine's own network.
-func newGuard(allow allowList) guard {
-	return guard{allow: allow, lookup: lookup, dial: (&net.Dialer{Timeout: dialTime}).DialContext}
+func newGuard(allow allowList) *guard {
+	return &guard{allow: allow, lookup: lookup, dial: (&net.Dialer{Timeout: dialTime}).DialContext}
 }
 
 // lookup is the resolver's. It writes IPv4 addresses as IPv6 ones, which is no wish of whoever keeps the name.
@@ -117,7 +117,7 @@ func lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 }
 
 // DialContext connects to the first address of the host that is permitted and answers.
-func (g guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (g *guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ var somewhere = netip.MustParseAddr("8.8.8.8")
 
 // A world is a network of one server, which stands at every address, below the guard.
 type world struct {
-	guard
+	*guard
 	client  *http.Transport
 	mu      sync.Mutex
 	dialled []string
@@ -222,7 +222,7 @@ func TestNextAddress(t *testing.T) {
 
 // TestNoProxy: a proxy, such as the environment may name, would dial in the guard's stead.
 func TestNoProxy(t *testing.T) {
-	if newTransport(guard{}).Proxy != nil {
+	if newTransport(&guard{}).Proxy != nil {
 		t.Error("the transport may use a proxy")
 	}
 }

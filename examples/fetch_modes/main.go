@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"embed"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -85,7 +84,7 @@ var testdata embed.FS
 var Env = environment(newGuard(allowList{}))
 
 // environment is the environment before a guarded network.
-func environment(g guard) gym.Environment[*Web] {
+func environment(g *guard) gym.Environment[*Web] {
 	load := sync.OnceValues(func() (*recording, error) { return newRecording(embeddedFS{testdata}, "testdata/web") })
 	return gym.Environment[*Web]{
 		Name:         "fetch_modes",
@@ -120,14 +119,9 @@ func environment(g guard) gym.Environment[*Web] {
 }
 
 func main() {
-	o, err := parseOptions(os.Args[1:], os.Getenv)
-	switch {
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(2)
-	case o.record:
-		os.Exit(recordMain(o))
+	if len(os.Args) > 1 && os.Args[1] == "record" {
+		os.Exit(recordMain(os.Args[2:]))
 	}
-	os.Args = append(os.Args[:1], o.rest...)
-	transport.Main(environment(newGuard(o.allow)))
+	g := newGuard(allowList{})
+	transport.Main(environment(g), g.flags)
 }

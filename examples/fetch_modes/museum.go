@@ -62,7 +62,7 @@ func recordMuseum(ctx context.Context, name string, log *slog.Logger) error {
 }
 
 // museumNetwork is a guarded network in which museum.example is all there is.
-func museumNetwork(at net.Addr) guard {
+func museumNetwork(at net.Addr) *guard {
 	g := newGuard(allowList{hosts: []string{"museum.example"}})
 	g.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		if host != "museum.example" {

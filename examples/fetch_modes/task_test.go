@@ -11,6 +11,7 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
 	"github.com/openenv-go/openenv-go/pkg/tools"
+	"github.com/openenv-go/openenv-go/pkg/transport"
 )
 
 func questions(t *testing.T) []question {
@@ -128,21 +129,32 @@ func asJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestOptions(t *testing.T) {
-	none := func(string) string { return "" }
-	o, err := parseOptions([]string{"-mode", "production", "-fetch-allow", "127.0.0.1", "-addr=:0"}, none)
-	if err != nil || !o.allow.host("") && len(o.allow.prefixes) != 1 || !slices.Equal(o.rest, []string{"-mode", "production", "-addr=:0"}) {
-		t.Errorf("%+v, %v", o, err)
+// The program's own flag is like the server's: it has a variable, and -help shows it.
+func TestFlag(t *testing.T) {
+	run := func(variable string, args ...string) (code int, stdout, stderr string, g *guard) {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		g = newGuard(allowList{})
+		var out, errs strings.Builder
+		getenv := func(name string) string { return map[string]string{"OPENENV_FETCH_ALLOW": variable}[name] }
+		code = transport.Run(ctx, environment(g), append([]string{"-addr", "127.0.0.1:0"}, args...), getenv, nil, &out, &errs, g.flags)
+		return code, out.String(), errs.String(), g
 	}
-	if o, err = parseOptions([]string{"record", "--fetch-allow=wiki", "http://wiki/"}, none); err != nil || !o.record || !o.allow.host("wiki") || len(o.rest) != 1 {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if o, err = parseOptions(nil, func(string) string { return "10.0.0.0/8" }); err != nil || len(o.allow.prefixes) != 1 {
-		t.Errorf("%+v, %v", o, err)
-	}
-	for _, wrong := range [][]string{{"-fetch-allow"}, {"-fetch-allow", "http://x"}} {
-		if _, err := parseOptions(wrong, none); err == nil {
-			t.Errorf("%v is taken", wrong)
+	for _, c := range []struct{ variable, flag, want string }{
+		{"", "-fetch-allow=wiki,127.0.0.1", "wiki,127.0.0.1/32"}, {"10.0.0.0/8", "", "10.0.0.0/8"}, {"10.0.0.0/8", "-fetch-allow=wiki", "wiki"}, {"", "", ""},
+	} {
+		var args []string
+		if c.flag != "" {
+			args = append(args, c.flag)
 		}
+		if code, _, errs, g := run(c.variable, args...); g.allow.String() != c.want {
+			t.Errorf("%+v: %s; exit code %d, %s", c, g.allow.String(), code, errs)
+		}
+	}
+	if code, _, errs, _ := run("", "-fetch-allow", "http://x"); code != 2 || !strings.Contains(errs, "want a host, an address or a range") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if code, out, _, _ := run("", "-help"); code != 0 || !strings.Contains(out, "-fetch-allow") {
+		t.Errorf("exit code %d, %s", code, out)
 	}
 }

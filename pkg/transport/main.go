@@ -30,7 +30,10 @@ const (
 // Main is an environment's main function: it reads flags and OPENENV_* variables, serves env until the process is told to
 // stop, and exits. SIGINT stops at once, SIGTERM drains first; a second signal ends the process where it is. Run a program
 // with -help for the flags.
-func Main(env gym.Definition) {
+//
+// Each of flags may define flags of the environment's own, which -help shows, and which have variables like the others: they
+// are set before env is compiled. A name of the server's own flags panics.
+func Main(env gym.Definition, flags ...func(*flag.FlagSet)) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -43,14 +46,14 @@ func Main(env gym.Definition) {
 		<-signals
 		os.Exit(exitFailed)
 	}()
-	os.Exit(Run(ctx, env, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(Run(ctx, env, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr, flags...))
 }
 
 // Run is [Main] without the process: it serves until ctx ends, as [Server.Serve] does, and returns the exit code. Addresses
 // and what to try go to stdout, the log and errors to stderr. With -stdio it serves a client who writes to stdin and reads
 // stdout, where nothing else goes then, until stdin or ctx ends; what waits for either is left behind.
-func Run(ctx context.Context, env gym.Definition, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c, err := parseConfig(args, getenv, stdout)
+func Run(ctx context.Context, env gym.Definition, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer, flags ...func(*flag.FlagSet)) int {
+	c, err := parseConfig(args, getenv, stdout, flags...)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
@@ -184,15 +187,20 @@ type config struct {
 	addr    string
 	control string // "": none
 	stdio   bool
-	record  string // "": nothing is recorded
+	record  string   // "": nothing is recorded
+	own     []string // flags of the environment's own
 	access  accessFlags
 	options Options
 }
 
 // parseConfig reads flags, and variables where a flag is not given.
-func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (config, error) {
+func parseConfig(args []string, getenv func(string) string, stdout io.Writer, flags ...func(*flag.FlagSet)) (config, error) {
 	var c config
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	for _, define := range flags {
+		define(fs)
+	}
+	fs.VisitAll(func(f *flag.Flag) { c.own = append(c.own, f.Name) })
 	fs.SetOutput(io.Discard) // errors are printed as one line by the caller
 	fs.StringVar(&c.addr, "addr", "127.0.0.1:8000", "`address` to listen on")
 	fs.StringVar(&c.control, "control-addr", "", "`address` of a second listener, for trainers and operators: all that the first serves, and /sessions; none if empty")
@@ -273,8 +281,9 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer) (c
 
 // checkStdio refuses flags that are given beside -stdio and would do nothing.
 func (c *config) checkStdio(given map[string]bool) error {
+	fitting := append([]string{"stdio", "mode", "tool-timeout", "record"}, c.own...)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if c.stdio && name != "stdio" && name != "mode" && name != "tool-timeout" && name != "record" {
+		if c.stdio && !slices.Contains(fitting, name) {
 			return fmt.Errorf("-%s makes no sense with -stdio, which serves one client and no address", name)
 		}
 	}

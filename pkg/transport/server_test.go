@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -335,6 +337,51 @@ func TestMainHelp(t *testing.T) {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("%s is missing:\n%s", flag, &stdout)
 		}
+	}
+}
+
+// An environment's own flags are as the server's: set before it is compiled, shown by -help, with variables, and with -stdio.
+func TestFlagsOfTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		args     []string
+		variable string
+		want     string
+	}{
+		{nil, "", "none"}, {[]string{"-greeting", "hi"}, "ho", "hi"}, {nil, "ho", "ho"}, {[]string{"-stdio", "-greeting", "hi"}, "", "hi"},
+	} {
+		var greeting string
+		used := make(chan string, 1)
+		env := labEnv()
+		env.New = func(context.Context, *gym.Session) (*lab, error) { used <- greeting; return &lab{}, nil }
+		var stdout bytes.Buffer
+		ctx, stop := context.WithTimeout(t.Context(), testTime)
+		args := append([]string{"-warm", "1", "-addr", "127.0.0.1:0"}, c.args...)
+		if slices.Contains(c.args, "-stdio") {
+			args = c.args // a session is opened at once
+		}
+		stderr := newLines()
+		done := make(chan int, 1)
+		go func() {
+			done <- Run(ctx, env, args, func(k string) string { return map[string]string{"OPENENV_GREETING": c.variable}[k] }, strings.NewReader(""), &stdout, stderr, func(fs *flag.FlagSet) {
+				fs.StringVar(&greeting, "greeting", "none", "what to say")
+			})
+		}()
+		got := within(t, "New", used)
+		if !slices.Contains(c.args, "-stdio") {
+			waitFor(t, "the start", func() bool { return strings.Contains(stderr.String(), "event=serving") })
+			stop()
+		}
+		if code := <-done; code != exitOK || got != c.want {
+			t.Errorf("%v: exit code %d, %q; want %q: %s", c.args, code, got, c.want, stderr)
+		}
+		stop()
+	}
+	var stdout bytes.Buffer
+	Run(t.Context(), labEnv(), []string{"-help"}, func(string) string { return "" }, nil, &stdout, io.Discard, func(fs *flag.FlagSet) {
+		fs.String("greeting", "none", "what to say")
+	})
+	if !strings.Contains(stdout.String(), "-greeting") {
+		t.Error(stdout.String())
 	}
 }
 
