@@ -116,10 +116,15 @@ func (h *host) call(ctx context.Context, req *mcp.CallToolRequest, log *slog.Log
 	return spec, res, nil
 }
 
-// logged tells the operator of a call that failed by the tool's fault, as callers are told.
+// logged tells the operator of a call that failed by the tool's fault: what callers are told, and the cause where they are
+// not told all of it.
 func logged(ctx context.Context, log *slog.Logger, e *tools.Error) *tools.Error {
 	if e.Type == tools.ExecutionError || e.Type == tools.TransportError {
-		log.Log(ctx, faultLevel(ctx), "tool failed", "event", "tool_error", "tool", e.Tool, "error_type", e.Type, "error", e.Message)
+		message := e.Message
+		if e.Err != nil && e.Err.Error() != message {
+			message += ": " + e.Err.Error()
+		}
+		log.Log(ctx, faultLevel(ctx), "tool failed", "event", "tool_error", "tool", e.Tool, "error_type", e.Type, "error", message)
 	}
 	return e
 }

@@ -42,7 +42,7 @@ func (f Replayed[E, In, Out]) cassette() *Cassette {
 // live gives the types and is never called. A call is matched by the tool's name and its arguments, with defaults filled
 // in and without what is secret; see [Cassette.Free] and [Cassette.Strict] for the order. The position is the session's, and
 // begins again with each reset. A call that the recording cannot answer is a failed one, with a [*NotRecordedError] or a
-// [*DivergenceError]. A secret in what is returned has the zero value of its type.
+// [*DivergenceError], which tells the caller of the call that came, and the log of the one that was recorded, too. A secret in what is returned has the zero value of its type.
 //
 // That the cassette cannot be read, or that a value in it is not an Out, is an error when the tool's set is registered.
 func Replay[E, In, Out any](c *Cassette, live func(E, context.Context, In) (Out, error)) Replayed[E, In, Out] {
@@ -56,9 +56,14 @@ func Replay[E, In, Out any](c *Cassette, live func(E, context.Context, In) (Out,
 		if req == nil || player == nil {
 			return out, errors.New("a replay was called outside of a session")
 		}
-		e, err := player.play(req.Params.Name, req.Params.Arguments)
+		tool := req.Params.Name
+		e, err := player.play(tool, req.Params.Arguments)
 		if err != nil {
-			return out, err
+			message := err.Error()
+			if d, ok := errors.AsType[*DivergenceError](err); ok {
+				message = d.told()
+			}
+			return out, &Error{Type: ExecutionError, Tool: tool, Message: message, Refused: true, Err: err}
 		}
 		return answerIn[Out](e, player.replays.tracks[e.Tool])
 	}
@@ -309,6 +314,15 @@ func (e *DivergenceError) Error() string {
 	}
 	return fmt.Sprintf("the call diverges from the recording (line %d): want tool %q with %s, got %s",
 		e.Line, e.Expected, cut(string(e.ExpectedArguments), maxShownInput), came)
+}
+
+// told is the error for the caller. What was recorded is not for it: a policy would do as it is told.
+func (e *DivergenceError) told() string {
+	if e.Expected == "" {
+		return e.Error()
+	}
+	return fmt.Sprintf("the call diverges from the recording (line %d): tool %q with %s was not recorded here; the server's log has what was",
+		e.Line, e.Tool, cut(string(e.Arguments), maxShownInput))
 }
 
 // Replays are the tools of a set that are replayed. Nil: none. Safe for concurrent use.

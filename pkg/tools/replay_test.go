@@ -104,10 +104,10 @@ func TestStrictOrder(t *testing.T) {
 		{[]string{"ask a", "other b", "third x", "ask a"}, []string{"one", "two", "live", "three"}},
 		{[]string{"ask a", "ask c"}, []string{"one", "tre"}},
 		{[]string{"other b", "ask a"}, []string{
-			`the call diverges from the recording (line 2): want tool "ask" with {"q":"a"}, got tool "other" with {"q":"b"}`, "one"}},
+			`the call diverges from the recording (line 2): tool "other" with {"q":"b"} was not recorded here; the server's log has what was`, "one"}},
 		{[]string{"ask a", "ask a", "other b", "other b"}, []string{"one",
-			`the call diverges from the recording (line 5): want tool "other" with {"q":"b"}, got tool "ask" with {"q":"a"}`, "two",
-			`the call diverges from the recording (line 7): want tool "ask" with {"q":"a"}, got tool "other" with {"q":"b"}`}},
+			`the call diverges from the recording (line 5): tool "ask" with {"q":"a"} was not recorded here; the server's log has what was`, "two",
+			`the call diverges from the recording (line 7): tool "other" with {"q":"b"} was not recorded here; the server's log has what was`}},
 		{[]string{"ask a", "ask c", "ask c"}, []string{"one", "tre",
 			`the call diverges from the recording: the recorded episode is over (line 6), got tool "ask" with {"q":"c"}; reset to begin again`}},
 	} {
@@ -124,6 +124,9 @@ func TestStrictOrder(t *testing.T) {
 	want := &DivergenceError{"ask", []byte(`{"q":"z"}`), "ask", []byte(`{"q":"a"}`), 2}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := d.Error(); got != `the call diverges from the recording (line 2): want tool "ask" with {"q":"a"}, got tool "ask" with {"q":"z"}` {
+		t.Errorf("the log has %s", got)
 	}
 	if got := newTheatre(t, c.Free()).play("other b", "ask c"); strings.Join(got, " ") != "two tre" {
 		t.Errorf("%q", got)

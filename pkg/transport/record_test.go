@@ -274,7 +274,7 @@ func TestReplayPositions(t *testing.T) {
 	has(one, reset, `"done":false`)
 	has(one, count, `"data":1`)
 	has(one, stepFrame("visit", `{"url":"b","key":"hunter2"}`), `{"error_type":"execution_error","message":"the call diverges from the recording (line 3): `+
-		`want tool \"count\" with {}, got tool \"visit\" with {\"limit\":10,\"url\":\"b\"}"}`)
+		`tool \"visit\" with {\"limit\":10,\"url\":\"b\"} was not recorded here; the server's log has what was"}`)
 	has(one, `{"type":"state"}`, `"step_count":2`)
 	has(one, count, `"data":2`)
 	has(one, reset, `"done":false`)
