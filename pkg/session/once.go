@@ -7,36 +7,54 @@ import (
 
 // Bounds of the replies that a session keeps for clients that ask again.
 const (
-	// MaxReplies is how many replies are kept.
+	// MaxReplies is how many replies are kept for the session's trainers, and how many for guests.
 	MaxReplies = 16
-	// maxReplyBytes bounds the kept replies together; the last one is kept whatever its size.
+	// maxReplyBytes bounds the kept replies of either together; the last one is kept whatever its size.
 	maxReplyBytes = 16 << 20
 )
 
 // A Reply is the answer to a request that has an id of its own: made once, and given to whoever asks for it again.
 type Reply struct {
-	id   string
+	key  replyKey
 	done chan struct{}
 	text []byte // set before done is closed
 }
 
+// A replyKey is an id of a request and who has given it: an id of one guest's is nothing to another, or to the trainer.
+type replyKey struct{ guest, id string }
+
+// replies are those of the trainers, or of the guests. Who fills one of the two has nothing of the other forgotten.
+type replies struct {
+	made map[replyKey]*Reply // those under way too
+	kept []*Reply            // those that are made, oldest first
+}
+
+func (s *Session) repliesFor(guest string) *replies {
+	if guest == "" {
+		return &s.trainers
+	}
+	return &s.guests
+}
+
 // Once finds the reply to the request of that id. If there is none, answer is run in a goroutine of the session's to make
 // it. Its context ends when the session begins to close, and not with the socket that has asked: whoever gives a request
-// an id will ask again. answer must not panic.
-func (s *Session) Once(id string, answer func(context.Context) []byte) (*Reply, error) {
+// an id will ask again. guest is who asks: "" for the session's trainers, who find each other's replies; others find their
+// own. answer must not panic.
+func (s *Session) Once(guest, id string, answer func(context.Context) []byte) (*Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.replies[id]; r != nil {
+	all, key := s.repliesFor(guest), replyKey{guest, id}
+	if r := all.made[key]; r != nil {
 		return r, nil
 	}
 	if s.state != open {
 		return nil, errClosed()
 	}
-	r := &Reply{id: id, done: make(chan struct{})}
-	if s.replies == nil {
-		s.replies = map[string]*Reply{}
+	r := &Reply{key: key, done: make(chan struct{})}
+	if all.made == nil {
+		all.made = map[replyKey]*Reply{}
 	}
-	s.replies[id] = r
+	all.made[key] = r
 	s.tasks.Go(func() {
 		r.text = answer(s.ctx)
 		s.keep(r)
@@ -49,16 +67,17 @@ func (s *Session) Once(id string, answer func(context.Context) []byte) (*Reply, 
 func (s *Session) keep(r *Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = append(s.kept, r)
+	all := s.repliesFor(r.key.guest)
+	all.kept = append(all.kept, r)
 	size := 0
-	for _, k := range s.kept {
+	for _, k := range all.kept {
 		size += len(k.text)
 	}
-	for len(s.kept) > 1 && (len(s.kept) > MaxReplies || size > maxReplyBytes) {
-		size -= len(s.kept[0].text)
-		delete(s.replies, s.kept[0].id)
-		s.kept[0] = nil
-		s.kept = s.kept[1:]
+	for len(all.kept) > 1 && (len(all.kept) > MaxReplies || size > maxReplyBytes) {
+		size -= len(all.kept[0].text)
+		delete(all.made, all.kept[0].key)
+		all.kept[0] = nil
+		all.kept = all.kept[1:]
 	}
 }
 

@@ -61,11 +61,11 @@ type Session struct {
 	channels [2]Channel // the sockets that have the session as Owner and as Attached; nil: none
 	closeErr error
 
-	waits    int               // how often the session has waited for its owner
-	patience time.Duration     // of the last wait
-	awaited  *time.Timer       // runs while the session waits for the socket that owned it to come back
-	replies  map[string]*Reply // by request id, those under way too
-	kept     []*Reply          // those that are made, oldest first
+	waits    int           // how often the session has waited for its owner
+	patience time.Duration // of the last wait
+	awaited  *time.Timer   // runs while the session waits for the socket that owned it to come back
+	trainers replies       // to requests with an id
+	guests   replies
 
 	tasks sync.WaitGroup // makers of replies; Add under mu while open
 

@@ -93,6 +93,42 @@ func TestGuestsOfTheGymChannel(t *testing.T) {
 	}
 }
 
+// A request_id is its caller's: a guest neither reads the trainer's replies by it, nor takes one, nor has them forgotten.
+func TestGuestsHaveRequestIDsOfTheirOwn(t *testing.T) {
+	srv, base := start(t, labEnv(), guardedOptions())
+	s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := base + "/ws?session_id=" + s.ID
+	trainer, guest, other := dialAs(t, url, controlToken), dialAs(t, url, agentToken), dialAs(t, url, otherToken)
+	numbered := func(frame, id string) string { return strings.TrimSuffix(frame, "}") + `,"request_id":"` + id + `"}` }
+	saying := func(text string) string {
+		return expand(`mcp tools/call {"name":"say","arguments":{"text":"` + text + `"}}`)
+	}
+	step := numbered(stepFrame("say", `{"text":"hers"}`), "1")
+	first := trainer.ask(step)
+	if !strings.Contains(first, `"reward":`) {
+		t.Fatal(first)
+	}
+	if got := guest.ask(numbered(`{"type":"state"}`, "1")); !strings.Contains(got, codeNotAllowed) {
+		t.Errorf("a guest got %s", got)
+	}
+	guest.ask(numbered(saying("a guest's"), "2"))
+	if got := other.ask(numbered(saying("another's"), "2")); !strings.Contains(got, "another's") {
+		t.Errorf("another guest got %s", got)
+	}
+	if got := trainer.ask(numbered(`{"type":"state"}`, "2")); !strings.Contains(got, `"type":"state"`) {
+		t.Errorf("the trainer got %s", got)
+	}
+	for i := range session.MaxReplies + 1 {
+		guest.ask(numbered(saying("x"), fmt.Sprint("n", i)))
+	}
+	if got := trainer.ask(step); got != first {
+		t.Errorf("the trainer got %s when it asked again", got)
+	}
+}
+
 // A guest does not keep a session from going idle, and its calls do.
 func TestGuestsDoNotStopTheIdleTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

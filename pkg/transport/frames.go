@@ -189,7 +189,7 @@ func (k *socket) answerOnce(q gymRequest) []byte {
 		f.RequestID = q.id
 		return encodeFrame(f)
 	}
-	r, err := k.session.Once(q.id, func(ctx context.Context) []byte {
+	r, err := k.session.Once(k.guest(), q.id, func(ctx context.Context) []byte {
 		return k.contained(func() []byte {
 			f, err := k.serveFrame(ctx, q)
 			if err != nil {
@@ -203,6 +203,14 @@ func (k *socket) answerOnce(q gymRequest) []byte {
 		return failed(err)
 	}
 	return r.Wait(k.ctx)
+}
+
+// guest tells callers who are no trainers apart; "" for a trainer.
+func (k *socket) guest() string {
+	if k.caller.Role >= access.Trainer {
+		return ""
+	}
+	return "guest " + k.caller.Name // which is empty where no tokens are asked for
 }
 
 func (k *socket) encodeOutcome(f frame, err error) []byte {

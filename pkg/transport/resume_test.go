@@ -201,7 +201,7 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 	ran := 0
 	ask := func(id string) {
-		r, err := s.Once(id, func(context.Context) []byte { ran++; return []byte("x") })
+		r, err := s.Once("", id, func(context.Context) []byte { ran++; return []byte("x") })
 		if err != nil || string(r.Wait(t.Context())) != "x" {
 			t.Fatalf("got %v, %v", r, err)
 		}
