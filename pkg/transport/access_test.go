@@ -335,7 +335,7 @@ func TestCrossOrigin(t *testing.T) {
 	srv, base := start(t, labEnv(), o)
 	preflight := func(origin string) (int, http.Header) {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, base+"/mcp", nil)
-		r.Header = http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization,content-type,mcp-protocol-version"}}
+		r.Header = http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization,content-type,mcp-method,mcp-name,mcp-protocol-version"}}
 		res, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -361,6 +361,12 @@ func TestCrossOrigin(t *testing.T) {
 		}
 	}
 	waitFor(t, "the sockets' sessions", func() bool { return srv.Sessions().Active() <= 2 })
+	// The control listener asks for no token, which such a page would need elsewhere.
+	for origin, want := range map[string]int{"https://chat.example": 403, "null": 403, "http://localhost": 200} {
+		if status, reply := recorded(srv.Control(), http.MethodGet, "/sessions", nil, "Origin", origin); status != want {
+			t.Errorf("control, %s: %d %s, want %d", origin, status, reply, want)
+		}
+	}
 }
 
 // A name that an attacker has pointed at this machine comes with its own Host, whatever the page's origin (DNS rebinding).

@@ -12,8 +12,9 @@ import (
 )
 
 // admit holds a request to the rules on Host and Origin, before anything is done for it. They keep web pages that a
-// person visits from reaching a server on that person's machine.
-func (s *Server) admit(r *http.Request) error {
+// person visits from reaching a server on that person's machine. The control listener asks for no token, so pages of other
+// origins have no part in it, whatever they may do on the public one.
+func (s *Server) admit(r *http.Request, control bool) error {
 	host := hostname(r.Host)
 	if len(s.opts.AllowedHosts) > 0 || onLoopback(r) {
 		if !isLoopback(host) && !slices.Contains(s.opts.AllowedHosts, host) {
@@ -21,13 +22,17 @@ func (s *Server) admit(r *http.Request) error {
 		}
 	}
 	for _, origin := range r.Header.Values("Origin") {
-		if slices.Contains(s.opts.AllowedOrigins, origin) || slices.Contains(s.opts.AllowedOrigins, "*") {
+		if !control && (slices.Contains(s.opts.AllowedOrigins, origin) || slices.Contains(s.opts.AllowedOrigins, "*")) {
 			continue
 		}
 		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-			return fmt.Errorf("pages from %.100q may not use this server; allow them with -allowed-origins", origin)
+		if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
+			continue
 		}
+		if control {
+			return fmt.Errorf("pages from %.100q may not use the control listener", origin)
+		}
+		return fmt.Errorf("pages from %.100q may not use this server; allow them with -allowed-origins", origin)
 	}
 	return nil
 }
@@ -39,7 +44,7 @@ func crossOrigin(origins []string) func(http.Handler) http.Handler {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins, AllowedMethods: []string{http.MethodGet, http.MethodPost, http.MethodDelete},
-		AllowedHeaders: []string{"Authorization", "Content-Type", "Last-Event-ID", "Mcp-Session-Id", "Mcp-Protocol-Version"},
+		AllowedHeaders: []string{"Authorization", "Content-Type", "Last-Event-ID", "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"},
 		ExposedHeaders: []string{"Mcp-Session-Id", "Retry-After", "WWW-Authenticate"}, MaxAge: 600,
 	}).Handler
 }

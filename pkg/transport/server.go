@@ -42,7 +42,7 @@ type Options struct {
 	// Access says who may use the server. The zero value asks nobody for a token.
 	Access Access
 	// AllowedOrigins are origins such as https://chat.example whose pages may use the server from a browser; "*" is any. Pages
-	// of the server's own address always may.
+	// of the server's own address always may; on the control listener, no others.
 	AllowedOrigins []string
 	// RequestsPerSecond is how many requests and WebSocket messages each caller may send: a token's, or an address's where
 	// none is shown. An HTTP request beyond it gets 429, a message waits. 0: any number.
@@ -266,12 +266,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
 	defer slow.finish()
 	defer s.contain(slow, r)
 	w = slow
-	if err := s.admit(r); err != nil {
+	if err := s.admit(r, control); err != nil {
 		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "error", err)
 		writeDetail(w, http.StatusForbidden, err.Error())
 		return
 	}
-	if s.cors == nil {
+	if s.cors == nil || control {
 		s.identified(w, r, control)
 		return
 	}
