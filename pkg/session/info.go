@@ -98,6 +98,20 @@ func (s *Session) Ended() bool {
 	}
 }
 
+// WhenEnded has f called when the session is over and its slot free, before [Session.Close] returns; at once if it is. f
+// must not wait for the session.
+func (s *Session) WhenEnded(f func()) {
+	s.mu.Lock()
+	over := s.over
+	if !over {
+		s.whenOver = append(s.whenOver, f)
+	}
+	s.mu.Unlock()
+	if over {
+		f()
+	}
+}
+
 // Waiting counts the openers who wait for a slot, and the sessions that are built ahead or being built so.
 func (m *Manager) Waiting() (openers, ahead int) {
 	m.mu.Lock()

@@ -60,6 +60,8 @@ type Session struct {
 	handles  []string   // by which agents reach the session
 	channels [2]Channel // the sockets that have the session as Owner and as Attached; nil: none
 	closeErr error
+	over     bool     // the slot is free
+	whenOver []func() // see WhenEnded
 
 	waits    int           // how often the session has waited for its owner
 	patience time.Duration // of the last wait
@@ -449,6 +451,13 @@ func (s *Session) returned(n int) {
 // ended.
 func (s *Session) free(why error) {
 	s.m.remove(s)
+	s.mu.Lock()
+	s.over = true
+	due := s.whenOver
+	s.mu.Unlock()
+	for _, f := range due {
+		f()
+	}
 	s.cancel(why)
 	close(s.done)
 }

@@ -283,6 +283,32 @@ func TestSessionsPerToken(t *testing.T) {
 	}
 }
 
+// A session counts as long as it takes a slot, which a call that does not end holds.
+func TestSessionsThatEndAreCounted(t *testing.T) {
+	open := make(gate)
+	o := guardedOptions()
+	o.SessionsPerToken = 1
+	srv, base := start(t, labWith(tools.Func("deaf", "", open.deaf)), o)
+	socket := dialAs(t, base+"/mcp", agentToken)
+	socket.send(rpcCall("deaf", "{}", ""))
+	s := live(t, srv, "s1")
+	waitFor(t, "the call", func() bool { what, _ := s.Running(); return what != "" })
+	socket.CloseNow()
+	within(t, "the session's end", s.Context().Done())
+	create := func() string {
+		_, reply := post(t, base+"/mcp", expand("rpc openenv/session/create"), bearer(agentToken)...)
+		return verdictOf(reply)
+	}
+	if code := create(); code != "-32000" {
+		t.Errorf("a second session beside one that has its slot: %s", code)
+	}
+	close(open)
+	ended(t, "the first session", srv, s)
+	if code := create(); code != "ok" {
+		t.Errorf("a session after the first: %s", code)
+	}
+}
+
 // Requests beyond the rate are refused with when to come again, and messages wait; each caller has its own share.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

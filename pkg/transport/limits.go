@@ -118,7 +118,7 @@ func (s *Server) open(ctx context.Context, origin session.Origin, by access.Call
 		return nil, err
 	}
 	if s.limits.sessions > 0 {
-		context.AfterFunc(live.Context(), func() { s.limits.give(by.Name) })
+		live.WhenEnded(func() { s.limits.give(by.Name) }) // not before its slot is free: a call may hold that for long
 	}
 	return live, nil
 }
