@@ -355,6 +355,25 @@ func TestRate(t *testing.T) {
 	})
 }
 
+// A message that waits for its time does not hold the end of its session up.
+func TestRateAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, open := inMemory(t, Options{RequestsPerSecond: 0.01})
+		ws := wsClient{t, open()} // which was the one request that may come at once
+		ws.send(`{"type":"state"}`)
+		synctest.Wait()
+		begin := time.Now()
+		go mustClose(t, srv)
+		ws.receive() // the message is answered, if only with an error
+		if code := ws.closed(); code != websocket.StatusGoingAway {
+			t.Errorf("closed with %v", code)
+		}
+		if took := time.Since(begin); took > 0 {
+			t.Errorf("the end took %v", took)
+		}
+	})
+}
+
 func TestCrossOrigin(t *testing.T) {
 	o := guardedOptions()
 	o.AllowedOrigins = []string{"https://chat.example"}

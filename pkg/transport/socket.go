@@ -317,7 +317,7 @@ func (k *socket) drop(frames ...[]byte) {
 
 // answerOne answers one frame. here says whether the answering part is still this goroutine's.
 func (k *socket) answerOne(text []byte) (here bool) {
-	k.s.limits.pace(k.ctx, k.counted)
+	k.s.limits.pace(k.calls, k.counted)
 	defer k.s.budget.release(text)
 	defer func() {
 		if r := recover(); r != nil {
