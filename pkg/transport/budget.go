@@ -21,8 +21,8 @@ const uncounted = 64 << 10
 // errOverBudget is why a message was not read to its end.
 var errOverBudget = errors.New("the server holds as many bytes of messages as it may; try again")
 
-// read reads a message, and counts what it takes until release.
-func (b *budget) read(r io.Reader) ([]byte, error) {
+// read reads a message, and counts what it takes until release. begun, unless it is nil, is called when the counting begins.
+func (b *budget) read(r io.Reader, begun func()) ([]byte, error) {
 	data := make([]byte, 0, 512)
 	for {
 		n, err := r.Read(data[len(data):cap(data)])
@@ -37,6 +37,9 @@ func (b *budget) read(r io.Reader) ([]byte, error) {
 			continue
 		}
 		grown := append(data, 0)[:len(data)]
+		if begun != nil && weight(grown) > 0 && weight(data) == 0 {
+			begun()
+		}
 		if b.used.Add(weight(grown)-weight(data)) > b.limit {
 			b.release(grown)
 			return nil, fmt.Errorf("after %d bytes: %w", len(data), errOverBudget)

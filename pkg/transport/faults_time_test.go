@@ -129,3 +129,32 @@ func TestFaultDeafTool(t *testing.T) {
 		sc.ended(slog.LevelInfo, "lost: ")
 	})
 }
+
+// A long message takes room in the budget of all, so that it has its time, whatever signs of life come meanwhile.
+func TestMessageThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sc := newSlowScene(t)
+		c := sc.dial()
+		defer c.CloseNow()
+		c.CloseRead(t.Context()) // answers pings
+		w, err := c.Writer(context.Background(), websocket.MessageText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		piece := make([]byte, uncounted)
+		for range 2 {
+			if _, err := w.Write(piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sc.pass(timeFor(DefaultMaxMessage)-time.Second, 2)
+		if held := sc.srv.budget.used.Load(); held == 0 {
+			t.Error("the message is not counted")
+		}
+		sc.pass(time.Second, 1)
+		sc.ended(slog.LevelWarn, "sends a message too slowly")
+		if held := sc.srv.budget.used.Load(); held != 0 {
+			t.Errorf("%d bytes are held", held)
+		}
+	})
+}

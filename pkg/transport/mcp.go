@@ -190,7 +190,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		size = s.opts.MaxMessage
 	}
 	p := patientReader{r.Body, http.NewResponseController(w), time.Now().Add(timeFor(size))}
-	body, err := s.budget.read(http.MaxBytesReader(w, p, s.opts.MaxMessage))
+	body, err := s.budget.read(http.MaxBytesReader(w, p, s.opts.MaxMessage), nil)
 	if slow, ok := w.(*slowWriter); ok && err == nil {
 		slow.atEnd = func() { s.budget.release(body) }
 	} else if err == nil {

@@ -59,6 +59,8 @@ type socket struct {
 	pulse pulse
 	turn  sync.Mutex  // held by who writes a message
 	slow  *time.Timer // runs while a message is written
+	late  *time.Timer // runs while a long message is read, which counts in the budget
+	long  func()      // starts it
 	// writing says that a message is being written, and unread that frames are not being read since the queue is full.
 	writing, unread atomic.Bool
 
@@ -98,6 +100,12 @@ func (k *socket) init(conn *websocket.Conn, ctx context.Context, gone context.Ca
 		k.conn.CloseNow()
 	})
 	k.slow.Stop()
+	k.late = time.AfterFunc(time.Hour, func() {
+		k.because(slog.LevelWarn, "sends a message too slowly")
+		k.conn.CloseNow()
+	})
+	k.late.Stop()
+	k.long = func() { k.late.Reset(timeFor(k.s.opts.MaxMessage)) }
 }
 
 // serve finds the session and plays the parts until the socket has gone. The session is let go when nobody answers any
@@ -164,7 +172,8 @@ func (k *socket) read() {
 func (k *socket) receive() (data []byte, ok bool) {
 	kind, r, err := k.conn.Reader(context.Background()) // a context that can end costs two goroutine hand-overs
 	if err == nil {
-		data, err = k.s.budget.read(r)
+		data, err = k.s.budget.read(r, k.long)
+		k.late.Stop()
 	}
 	switch {
 	case errors.Is(err, errOverBudget):
