@@ -154,7 +154,7 @@ func (c *dialogConn) admit(id jsonrpc.ID, q *asked) error {
 	q.before = c.past + len(c.notices)
 	c.open[id] = q
 	c.inFlight++
-	c.held += q.size
+	c.hold(q.size)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (c *dialogConn) settle(id jsonrpc.ID) *asked {
 func (c *dialogConn) written(q *asked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held -= q.size
+	c.hold(-q.size)
 	c.inFlight--
 	if c.inFlight == 0 && c.quiet != nil {
 		close(c.quiet)
@@ -220,19 +220,27 @@ func (c *dialogConn) cancels(raw strictjson.Raw) bool {
 func (c *dialogConn) note(n notice) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.notices) >= maxNotices || len(c.notices)+c.inFlight > 0 && c.held+n.size > c.d.s.opts.MaxMessage {
+	if c.over || len(c.notices) >= maxNotices || len(c.notices)+c.inFlight > 0 && c.held+n.size > c.d.s.opts.MaxMessage {
 		return false
 	}
 	c.notices = append(c.notices, n)
-	c.held += n.size
+	c.hold(n.size)
 	return true
+}
+
+// hold (mu held) counts the bytes of a message that the SDK has, here and among those of the whole server.
+func (c *dialogConn) hold(n int64) {
+	c.held += n
+	if max(n, -n) > uncounted {
+		c.d.s.budget.used.Add(n)
+	}
 }
 
 // pass (mu held) notes that the first n notices do not wait any more. The SDK begins with messages in their order: when one
 // has come to its handler, or is answered, those before it have been handled, or were no good.
 func (c *dialogConn) pass(n int) {
 	for ; n > 0; n-- {
-		c.held -= c.notices[0].size
+		c.hold(-c.notices[0].size)
 		c.notices = c.notices[1:]
 		c.past++
 	}
@@ -262,6 +270,7 @@ func (c *dialogConn) end() {
 	c.mu.Lock()
 	left := c.open
 	c.over, c.open = true, nil
+	c.pass(len(c.notices))
 	c.mu.Unlock()
 	for _, q := range left {
 		c.d.write(encodeRPC(q.id, nil, errAgentOver))

@@ -281,3 +281,30 @@ func TestBudget(t *testing.T) {
 	}
 	waitFor(t, "room", func() bool { return srv.budget.used.Load() == 0 })
 }
+
+// A long message of a client that has initialised counts until it is answered, or its part has ended.
+func TestBudgetOfAgents(t *testing.T) {
+	for name, leave := range map[string]func(c wsClient, open gate){
+		"answered": func(_ wsClient, open gate) { close(open) },
+		"gone":     func(c wsClient, _ gate) { c.CloseNow() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := make(gate)
+			srv, base := start(t, labWith(tools.Func("deaf", "", open.deaf)), counted())
+			c := dial(t, base+"/mcp")
+			become(t, c)
+			c.send(strings.Replace(rpcCall("deaf", "{}", ""), `"params"`, strings.Repeat(" ", 800_000)+`"params"`, 1))
+			s := live(t, srv, labSession)
+			waitFor(t, "the call", func() bool { return s.Busy() == 1 })
+			c.ask(`{"jsonrpc":"2.0","id":"p","method":"ping"}`) // by now the frame is the SDK's
+			if held := srv.budget.used.Load(); held < 800_000 {
+				t.Errorf("%d bytes are counted", held)
+			}
+			leave(c, open)
+			waitFor(t, "room", func() bool { return srv.budget.used.Load() == 0 })
+			if name == "gone" {
+				close(open)
+			}
+		})
+	}
+}
