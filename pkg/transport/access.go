@@ -65,7 +65,7 @@ func (s *Server) byToken(r *http.Request) (access.Caller, *denial) {
 		return caller, nil
 	}
 	if s.opts.Access.Verify != nil {
-		return s.byVerifier(r)
+		return s.byVerifier(r, token)
 	}
 	return access.Caller{}, s.challenge(r, "invalid_token", "the token is not one of this server's, has expired, or is good for another address")
 }

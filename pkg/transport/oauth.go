@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,8 +28,8 @@ const (
 // resourcePath is where clients look up who issues the tokens (RFC 9728, section 3.1).
 const resourcePath = "/.well-known/oauth-protected-resource"
 
-// byVerifier has the SDK check a token.
-func (s *Server) byVerifier(r *http.Request) (access.Caller, *denial) {
+// byVerifier has the SDK check the token of a request.
+func (s *Server) byVerifier(r *http.Request, token string) (access.Caller, *denial) {
 	var info *auth.TokenInfo
 	var checked statusOnly
 	auth.RequireBearerToken(s.opts.Access.Verify, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -40,6 +42,10 @@ func (s *Server) byVerifier(r *http.Request) (access.Caller, *denial) {
 		return access.Caller{}, s.challenge(r, "invalid_token", "the token is not good here, or has expired")
 	}
 	caller := access.Caller{Name: "subject-" + info.UserID, Expires: info.Expiration}
+	if info.UserID == "" { // callers who have no names are told apart by their tokens
+		digest := sha256.Sum256([]byte(token))
+		caller.Name = "token-" + hex.EncodeToString(digest[:8])
+	}
 	switch {
 	case slices.Contains(info.Scopes, ScopeControl):
 		caller.Role = access.Control
@@ -70,7 +76,7 @@ func (w *statusOnly) WriteHeader(status int)      { w.status = status }
 
 // Issuer has the server take the tokens of an OpenID provider: JWTs that it has signed with the keys that it publishes, that
 // name the audience, and that have one of the scopes, in the claim scope or scp. ctx bounds the look-up of the provider,
-// and its values stay in use for the keys.
+// and its values stay in use for the keys, an HTTP client (oidc.ClientContext) above all, which should have a time out.
 func Issuer(ctx context.Context, issuer, audience string) (Access, error) {
 	provider, err := oidc.NewProvider(ctx, issuer)
 	if err != nil {
@@ -78,7 +84,12 @@ func Issuer(ctx context.Context, issuer, audience string) (Access, error) {
 	}
 	verifier := provider.VerifierContext(context.WithoutCancel(ctx), &oidc.Config{ClientID: audience})
 	verify := func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		ctx, cancel := context.WithTimeout(ctx, issuerTime) // it may have to ask the provider for a new key
+		defer cancel()
 		claims, err := verifier.Verify(ctx, token)
+		if ctx.Err() != nil { // which says nothing of the token
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			return nil, errors.Join(auth.ErrInvalidToken, err)
 		}

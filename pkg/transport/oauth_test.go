@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"maps"
 	"math/big"
@@ -20,11 +21,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/go-jose/go-jose/v4"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -33,7 +36,8 @@ import (
 // An issuer is an OpenID provider on loopback.
 type issuer struct {
 	*httptest.Server
-	key *ecdsa.PrivateKey
+	key   *ecdsa.PrivateKey
+	hangs atomic.Bool // it does not answer with its keys
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -53,11 +57,18 @@ func newIssuer(t *testing.T) *issuer {
 	mux.HandleFunc("/.well-known/openid-configuration", answer(func() any {
 		return map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"}}
 	}))
+	stop := make(chan struct{})
 	mux.HandleFunc("/keys", answer(func() any {
+		if i.hangs.Load() {
+			<-stop
+		}
 		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}}}
 	}))
 	i.Server = httptest.NewServer(mux)
-	t.Cleanup(i.Close)
+	t.Cleanup(func() {
+		close(stop)
+		i.Close()
+	})
 	return i
 }
 
@@ -175,6 +186,35 @@ func TestSubjectsAreKeptApart(t *testing.T) {
 	again := i.token(t, i.key, jose.ES256, map[string]any{"jti": "2"}) // a token that is renewed is the same subject's
 	if status, _ := post(t, base+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, append(asAgent(cs.ID()), bearer(again)...)...); status != http.StatusOK {
 		t.Errorf("a renewed token got %d", status)
+	}
+}
+
+// Callers whom a verifier gives no names are not taken for one another.
+func TestSubjectsWithoutNames(t *testing.T) {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{Scopes: []string{ScopeAgent}, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	_, base := start(t, labEnv(), Options{Access: Access{Verify: verify}})
+	cs := connectWith(t, base+"/mcp", "one")
+	for token, want := range map[string]int{"one": http.StatusOK, "two": http.StatusNotFound} {
+		if status, _ := post(t, base+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, append(asAgent(cs.ID()), bearer(token)...)...); status != want {
+			t.Errorf("token %s got %d, want %d", token, status, want)
+		}
+	}
+}
+
+// A provider that does not answer with its keys costs a request some time, and is no verdict on its token.
+func TestIssuerThatHangs(t *testing.T) {
+	i := newIssuer(t)
+	access, err := Issuer(t.Context(), i.URL, "https://env.example/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, gone := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer gone()
+	i.hangs.Store(true)
+	if _, err := access.Verify(ctx, i.token(t, i.key, jose.ES256, nil), nil); err == nil || errors.Is(err, auth.ErrInvalidToken) {
+		t.Errorf("got %v", err)
 	}
 }
 
