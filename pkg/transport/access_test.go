@@ -499,6 +499,11 @@ func TestAccessAtTheStart(t *testing.T) {
 		{[]string{"-oauth-issuer", "http://127.0.0.1:1"}, "need each other"},
 		{[]string{"-oauth-issuer", "http://127.0.0.1:1", "-oauth-audience", "x"}, "the issuer http://127.0.0.1:1"},
 		{[]string{"-rate", "-1"}, "-rate"},
+		{[]string{"-rate", "NaN"}, "-rate"},
+		{[]string{"-rate", "1e300"}, "-rate"},
+		{[]string{"-agent-token", ""}, "-agent-token is empty"},
+		{[]string{"-control-token-file", ""}, "-control-token-file is empty"},
+		{[]string{"-control-token", " , "}, "-control-token: there is no token in it"},
 		{[]string{"-sessions-per-token", "-1"}, "-sessions-per-token"},
 		{[]string{"-max-message", "0"}, "-max-message"},
 	} {

@@ -8,9 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -50,11 +53,14 @@ func (a *accessFlags) define(fs *flag.FlagSet) {
 	fs.IntVar(&a.maxHeaderBytes, "max-header", DefaultMaxHeader, "`bytes` of a request's header")
 }
 
+// maxRate is more than anybody sends.
+const maxRate = 1e9
+
 // apply checks the flags and puts them into options.
 func (a *accessFlags) apply(o *Options) (err error) {
 	switch {
-	case a.rate < 0:
-		return fmt.Errorf("-rate %v: want a number of requests per second, or 0 for any", a.rate)
+	case !(a.rate >= 0 && a.rate <= maxRate):
+		return fmt.Errorf("-rate %v: want a number of requests per second, up to 1e9, or 0 for any", a.rate)
 	case a.sessionsPerToken < 0:
 		return fmt.Errorf("-sessions-per-token %d: want 0 or more", a.sessionsPerToken)
 	case a.maxMessage < 1 || a.maxDepth < 1 || a.maxHeaderBytes < 1:
@@ -73,6 +79,7 @@ func (a *accessFlags) apply(o *Options) (err error) {
 	if a.issuer != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), issuerTime)
 		defer cancel()
+		ctx = oidc.ClientContext(ctx, &http.Client{Timeout: issuerTime}) // for the keys, too
 		if o.Access, err = Issuer(ctx, a.issuer, a.audience); err != nil {
 			return fmt.Errorf("-oauth-issuer: %w", err)
 		}
@@ -93,13 +100,17 @@ func (a *accessFlags) apply(o *Options) (err error) {
 	return nil
 }
 
-// issuerTime bounds the look-up of an OpenID provider at the start.
+// issuerTime bounds what is asked of an OpenID provider: its look-up at the start, and later its keys.
 const issuerTime = 15 * time.Second
 
 // tokens are those of a list and those of a file, where a line that begins with # is a comment.
 func tokens(flag, given, file string) (all []access.Token, err error) {
 	for _, t := range list(given) {
 		all = append(all, access.Token(t))
+	}
+	// Without a token the server would ask nobody for one, which is not what was meant.
+	if given != "" && len(all) == 0 {
+		return nil, fmt.Errorf("%s: there is no token in it", strings.TrimSuffix(flag, "-file"))
 	}
 	if file == "" {
 		return all, nil
@@ -120,7 +131,7 @@ func tokens(flag, given, file string) (all []access.Token, err error) {
 			all = append(all, access.Token(t))
 		}
 	}
-	if len(all) == 0 { // the server would ask nobody for a token, which is not what was meant
+	if len(all) == 0 {
 		return nil, fmt.Errorf("%s %s: there is no token in it", flag, file)
 	}
 	return all, nil

@@ -236,6 +236,11 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	if err := c.checkStdio(given); err != nil {
 		return c, err
 	}
+	for _, name := range []string{"agent-token", "agent-token-file", "control-token", "control-token-file", "oauth-issuer"} {
+		if given[name] && fs.Lookup(name).Value.String() == "" { // as of a shell's variable that is not set
+			return c, fmt.Errorf("-%s is empty, and the server would ask nobody for a token: leave it away if that is meant", name)
+		}
+	}
 	var err error
 	if c.options.Mode, err = tools.ParseMode(strings.ToLower(*mode)); err != nil {
 		return c, err
