@@ -63,7 +63,7 @@ func TestEpisode(t *testing.T) {
 	defer class.Close()
 	m := session.NewManager(class, session.Options{})
 	defer m.Shutdown(context.Background())
-	s, err := m.Open(t.Context(), session.ByCreate)
+	s, err := m.Open(t.Context(), session.ByCreate, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func Example() {
 	defer class.Close()
 	sessions := session.NewManager(class, session.Options{})
 	defer sessions.Shutdown(ctx)
-	s, err := sessions.Open(ctx, session.ByCreate)
+	s, err := sessions.Open(ctx, session.ByCreate, "")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -34,12 +34,12 @@ func Example() {
 	m := session.NewManager(class, session.Options{Max: 1, ToolTimeout: 10 * time.Millisecond})
 	defer m.Shutdown(ctx)
 
-	s, err := m.Open(ctx, session.ByCreate)
+	s, err := m.Open(ctx, session.ByCreate, "")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, err = m.Open(ctx, session.ByCreate)
+	_, err = m.Open(ctx, session.ByCreate, "")
 	var full *session.Error
 	if errors.As(err, &full) && full.Code == session.CapacityReached {
 		fmt.Println(full)

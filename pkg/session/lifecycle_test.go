@@ -14,7 +14,7 @@ func TestCapacity(t *testing.T) {
 	m := w.manager(t, Options{Max: 2})
 	a := m.mustOpen(t, ByCreate)
 	m.mustOpen(t, ByGymSocket)
-	_, err := m.Open(t.Context(), ByCreate)
+	_, err := m.Open(t.Context(), ByCreate, "")
 	var e *Error
 	if !errors.As(err, &e) || e.Code != CapacityReached || e.Active != 2 || e.Max != 2 {
 		t.Fatalf("got %#v", err)
@@ -83,7 +83,7 @@ func TestOpenerWhoGoesLeavesNothing(t *testing.T) {
 			m := w.manager(t, Options{})
 			time.AfterFunc(time.Second, func() { cancel(gone) })
 			start := time.Now()
-			if _, err := m.Open(ctx, ByCreate); !errors.Is(err, gone) || time.Since(start) != time.Second {
+			if _, err := m.Open(ctx, ByCreate, ""); !errors.Is(err, gone) || time.Since(start) != time.Second {
 				t.Errorf("got %v after %v", err, time.Since(start))
 			}
 			if !heeds {
@@ -103,7 +103,7 @@ func TestBuildingHasADeadline(t *testing.T) {
 		w.fail = func(ctx context.Context, _ int64) error { <-ctx.Done(); return ctx.Err() }
 		m := w.manager(t, Options{})
 		start := time.Now()
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != FactoryFailed || time.Since(start) != DefaultResetTimeout {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != FactoryFailed || time.Since(start) != DefaultResetTimeout {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 	})
@@ -131,7 +131,7 @@ func TestFactoryFailuresCostOnlyTheirCaller(t *testing.T) {
 	m := w.manager(t, Options{Max: 1})
 	for range 3 {
 		for _, want := range []Code{FactoryFailed, FactoryFailed, 0} {
-			s, err := m.Open(t.Context(), ByCreate)
+			s, err := m.Open(t.Context(), ByCreate, "")
 			if codeOf(err) != want {
 				t.Fatalf("got %v, want code %v", err, want)
 			}
@@ -187,7 +187,7 @@ func TestShutdownWhileBuilding(t *testing.T) {
 		m := w.manager(t, Options{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != ShuttingDown {
+			if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != ShuttingDown {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -196,7 +196,7 @@ func TestShutdownWhileBuilding(t *testing.T) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != ShuttingDown {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != ShuttingDown {
 			t.Errorf("got %v", err)
 		}
 		if w.opened.Load() != 1 || w.closed.Load() != 1 {

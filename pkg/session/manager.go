@@ -114,8 +114,8 @@ const (
 // Open opens a session: one that is built ahead, if there is any; else it reserves a slot, builds the environment outside
 // of any lock, and gives the slot back if that fails. ctx ends the building, and what was built for a caller who has gone
 // is closed. The error is an *[Error], or the cause of ctx. A session that a socket opened is the socket's until
-// [Session.Release].
-func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
+// [Session.Release]. opener names who has asked, for the log and for whoever comes back: see [Session.Opener].
+func (m *Manager) Open(ctx context.Context, origin Origin, opener string) (*Session, error) {
 	start := time.Now()
 	s, err := m.reserve(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 		}
 		return nil, err
 	}
-	s.claim(origin)
+	s.claim(origin, opener)
 	if !s.begunToBuild {
 		s.startBuilding(ctx)
 	}
@@ -139,7 +139,7 @@ func (m *Manager) Open(ctx context.Context, origin Origin) (*Session, error) {
 		s.Close(context.WithoutCancel(ctx), "its opener has gone")
 		return nil, context.Cause(ctx)
 	}
-	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "took", time.Since(start).Round(time.Microsecond), "built_ahead", s.ahead)
+	s.log.Info("session opened", "event", "session_open", "origin", origin.String(), "caller", opener, "took", time.Since(start).Round(time.Microsecond), "built_ahead", s.ahead)
 	return s, nil
 }
 

@@ -28,7 +28,7 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 			})
 			synctest.Wait() // i is in the queue before i+1 comes
 		}
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached {
 			t.Errorf("an eleventh got %v", err)
 		}
 		start := time.Now()
@@ -58,13 +58,13 @@ func TestAbandonedWaitsLeaveNoTrace(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := m.Open(ctx, ByCreate); !errors.Is(err, gone) {
+			if _, err := m.Open(ctx, ByCreate, ""); !errors.Is(err, gone) {
 				t.Errorf("who gave up got %v", err)
 			}
 		})
 		start := time.Now()
 		wg.Go(func() {
-			if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached || time.Since(start) != time.Minute {
+			if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached || time.Since(start) != time.Minute {
 				t.Errorf("who waited too long got %v after %v", err, time.Since(start))
 			}
 		})
@@ -89,7 +89,7 @@ func TestShutdownDismissesTheQueue(t *testing.T) {
 		m.mustOpen(t, ByCreate)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != ShuttingDown {
+			if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != ShuttingDown {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -110,7 +110,7 @@ func TestSlotsAreNotLostInTheQueue(t *testing.T) {
 		wg.Go(func() {
 			for n := range 20 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration((i+n)%7)*100*time.Microsecond)
-				if s, err := m.Open(ctx, ByCreate); err == nil {
+				if s, err := m.Open(ctx, ByCreate, ""); err == nil {
 					s.Close(context.Background(), "test")
 				}
 				cancel()
@@ -176,11 +176,11 @@ func TestNewcomersBesideOneForWhomRoomIsMade(t *testing.T) {
 		synctest.Wait()
 		first := make(chan error)
 		go func() {
-			_, err := m.Open(t.Context(), ByCreate)
+			_, err := m.Open(t.Context(), ByCreate, "")
 			first <- err
 		}()
 		synctest.Wait()
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached {
 			t.Errorf("another newcomer got %v", err)
 		}
 		if err := <-first; err != nil {

@@ -41,7 +41,7 @@ func TestRoomIsGivenInOrder(t *testing.T) {
 			after time.Duration
 		}{{0, 2 * time.Second}, {CapacityReached, 6 * time.Second}} {
 			wg.Go(func() {
-				_, err := m.Open(t.Context(), ByCreate)
+				_, err := m.Open(t.Context(), ByCreate, "")
 				if d := time.Since(start); codeOf(err) != want.code || d != want.after {
 					t.Errorf("newcomer %d: %v after %v; want code %d after %v", i, err, d, want.code, want.after)
 				}
@@ -63,7 +63,7 @@ func TestRoomGoesToTheFrontOfTheQueue(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, want := range []time.Duration{time.Second, 3 * time.Second} {
 			wg.Go(func() {
-				s, err := m.Open(t.Context(), ByCreate)
+				s, err := m.Open(t.Context(), ByCreate, "")
 				if err != nil || time.Since(start) != want {
 					t.Errorf("newcomer %d: %v after %v, want %v", i, err, time.Since(start), want)
 					return
@@ -79,7 +79,7 @@ func TestRoomGoesToTheFrontOfTheQueue(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached {
 			t.Errorf("a third got %v; the queue is full, and nobody silent", err)
 		}
 		wg.Wait()
@@ -122,7 +122,7 @@ func TestWhoSpeaksIsNotClosed(t *testing.T) {
 			}
 			return 0
 		}))
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached || s.Info().State != "open" {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached || s.Info().State != "open" {
 			t.Errorf("the newcomer got %v, and the session is %s", err, s.Info().State)
 		}
 	})
@@ -155,7 +155,7 @@ func TestStopWhileRoomIsMade(t *testing.T) {
 		start := time.Now()
 		told := make(chan error, 1)
 		go func() {
-			_, err := m.Open(t.Context(), ByCreate)
+			_, err := m.Open(t.Context(), ByCreate, "")
 			told <- err
 		}()
 		synctest.Wait()
@@ -176,7 +176,7 @@ func TestSlotHandedToOneWhoLeaves(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if s, err := m.Open(ctx, ByCreate); err == nil {
+				if s, err := m.Open(ctx, ByCreate, ""); err == nil {
 					s.Close(t.Context(), "it came all the same")
 				}
 			})
@@ -238,7 +238,7 @@ func TestOpenersOfASlowNewAreTold(t *testing.T) {
 			start := time.Now()
 			told := make(chan error, 1)
 			go func() {
-				_, err := m.Open(t.Context(), ByCreate)
+				_, err := m.Open(t.Context(), ByCreate, "")
 				told <- err
 			}()
 			synctest.Wait()
@@ -293,7 +293,7 @@ func TestQuickNewIsNotCalledStuck(t *testing.T) {
 			m := w.manager(t, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 			ctx, cancel := context.WithCancel(t.Context())
 			w.fail = func(context.Context, int64) error { cancel(); return nil }
-			m.Open(ctx, ByCreate)
+			m.Open(ctx, ByCreate, "")
 			time.Sleep(time.Minute)
 			if text := log.String(); strings.Contains(text, "stuck") {
 				t.Fatal(text)

@@ -39,6 +39,7 @@ type Session struct {
 
 	mu       sync.Mutex // guards what follows
 	origin   Origin     // set by claim; unclaimed before
+	opener   string     // who has opened it; set with origin
 	created  time.Time  // when its opener came
 	state    state
 	ending   bool          // the teardown has begun
@@ -94,10 +95,10 @@ func newSession(m *Manager, id string) *Session {
 }
 
 // claim gives the session to its opener.
-func (s *Session) claim(origin Origin) {
+func (s *Session) claim(origin Origin, opener string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.origin = origin
+	s.origin, s.opener = origin, opener
 	s.created = time.Now()
 	s.last = s.created
 	if origin == ByGymSocket || origin == ByMCPSocket || origin == ByStdio {
@@ -158,6 +159,13 @@ func (s *Session) Busy() int {
 
 // Episode is the episode's counters.
 func (s *Session) Episode() gym.Episode { return s.inst.Episode() }
+
+// Opener is the name of who has opened the session, as it was given to [Manager.Open].
+func (s *Session) Opener() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opener
+}
 
 // Context ends when the session begins to close.
 func (s *Session) Context() context.Context { return s.ctx }

@@ -111,7 +111,7 @@ func (w *world) manager(t *testing.T, o Options) *Manager {
 
 func (m *Manager) mustOpen(t *testing.T, o Origin) *Session {
 	t.Helper()
-	s, err := m.Open(t.Context(), o)
+	s, err := m.Open(t.Context(), o, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestCloseCancelsAndFreesTheSlotLast(t *testing.T) {
 		if err := s.Close(short, "test"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close returned %v before the handler did", err)
 		}
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached {
 			t.Errorf("the slot is free while a handler runs: %v", err)
 		}
 		if _, err := m.Get(s.ID); codeOf(err) != Unknown {

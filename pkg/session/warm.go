@@ -135,7 +135,7 @@ func (s *Session) tellStuck(ctx context.Context) (returned func()) {
 
 // giveBack ends a session that was taken for an opener who had left by then.
 func (s *Session) giveBack() {
-	s.claim(Temporary) // for operators
+	s.claim(Temporary, "") // for operators
 	if !s.begunToBuild {
 		s.free(errClosed())
 		return

@@ -50,7 +50,7 @@ func TestWarmSessionsAreReadyAtOnce(t *testing.T) {
 			t.Errorf("one that was being built took %v, want 40s", d)
 		}
 		m.mustOpen(t, ByCreate)
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != CapacityReached {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != CapacityReached {
 			t.Errorf("a fifth got %v", err)
 		}
 		// A slot that becomes free is built for at once; what nobody has claimed is found by nobody.
@@ -99,7 +99,7 @@ func TestWarmFailuresArePausedAndTold(t *testing.T) {
 		if m.Active() != 0 || len(m.sessions) != 0 {
 			t.Errorf("%d slots are taken", len(m.sessions))
 		}
-		if _, err := m.Open(t.Context(), ByCreate); codeOf(err) != FactoryFailed {
+		if _, err := m.Open(t.Context(), ByCreate, ""); codeOf(err) != FactoryFailed {
 			t.Errorf("an opener was told %v", err)
 		}
 		broken.Store(false)
@@ -120,7 +120,7 @@ func TestWarmOpenerWhoLeaves(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		start := time.Now()
-		if _, err := m.Open(ctx, ByCreate); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Second {
+		if _, err := m.Open(ctx, ByCreate, ""); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 		synctest.Wait()
@@ -140,7 +140,7 @@ func TestShutdownWhileBuildingAhead(t *testing.T) {
 			time.Sleep(after)
 			done := make(chan error)
 			go func() {
-				_, err := m.Open(t.Context(), ByCreate)
+				_, err := m.Open(t.Context(), ByCreate, "")
 				done <- err
 			}()
 			synctest.Wait()

@@ -83,6 +83,7 @@ type denial struct {
 	status    int
 	message   string
 	challenge string // WWW-Authenticate, where a token would help
+	cause     string // for the log alone
 }
 
 func (e *denial) Error() string { return e.message }
@@ -96,7 +97,7 @@ func (s *Server) challenge(r *http.Request, code, message string) *denial {
 	if s.opts.Access.Resource != nil {
 		params = append(params, `resource_metadata="`+s.baseURL(r)+resourcePath+`"`)
 	}
-	return &denial{http.StatusUnauthorized, message, "Bearer " + strings.Join(params, ", ")}
+	return &denial{status: http.StatusUnauthorized, message: message, challenge: "Bearer " + strings.Join(params, ", ")}
 }
 
 // least serves a route to callers who have that role at least.
@@ -117,7 +118,7 @@ func (s *Server) least(role access.Role, serve http.HandlerFunc) http.HandlerFun
 
 // deny answers in the door's own way.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request, why *denial) {
-	s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", callerOf(r).Name, "status", why.status, "error", why)
+	s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", callerOf(r).Name, "status", why.status, "error", why, "cause", why.cause)
 	if why.challenge != "" {
 		w.Header().Set("WWW-Authenticate", why.challenge)
 	}

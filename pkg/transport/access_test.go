@@ -62,7 +62,7 @@ func TestGuestsOfTheGymChannel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv, base := start(t, labEnv(), where.o)
-			s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+			s, err := srv.Sessions().Open(t.Context(), session.ByCreate, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestGuestsOfTheGymChannel(t *testing.T) {
 // A request_id is its caller's: a guest neither reads the trainer's replies by it, nor takes one, nor has them forgotten.
 func TestGuestsHaveRequestIDsOfTheirOwn(t *testing.T) {
 	srv, base := start(t, labEnv(), guardedOptions())
-	s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+	s, err := srv.Sessions().Open(t.Context(), session.ByCreate, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestGuestsHaveRequestIDsOfTheirOwn(t *testing.T) {
 func TestGuestsDoNotStopTheIdleTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, client := serveInMemory(t, labEnv(), Options{Mode: tools.ModeProduction, Sessions: session.Options{IdleTimeout: time.Minute}})
-		s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+		s, err := srv.Sessions().Open(t.Context(), session.ByCreate, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,13 +155,44 @@ func TestGuestsDoNotStopTheIdleTimer(t *testing.T) {
 	})
 }
 
+// A caller who is no trainer and has lost the socket that owned its session takes it up again; another one does not.
+func TestAgentsComeBackToTheirOwn(t *testing.T) {
+	o := guardedOptions()
+	o.Mode = tools.ModeProduction
+	srv, base := start(t, labEnv(), o)
+	for _, back := range []struct {
+		token string
+		owner bool
+	}{{agentToken, true}, {otherToken, false}} {
+		ws := dialAs(t, base+"/ws?resume=60", agentToken)
+		ws.ask(expand(`mcp tools/call {"name":"say","arguments":{"text":"x"}}`))
+		id := srv.Sessions().List()[0].ID
+		ws.CloseNow()
+		lost := func() bool { return srv.Sessions().List()[0].Attachment == session.AttachedLost }
+		waitFor(t, "the loss", lost)
+		again := dialAs(t, base+"/ws?session_id="+id, back.token)
+		if got := again.ask(expand(`mcp tools/call {"name":"say","arguments":{"text":"x"}}`)); !strings.Contains(got, `"data":"x"`) {
+			t.Errorf("%+v: %s", back, got)
+		}
+		if lost() == back.owner {
+			t.Errorf("%+v: lost: %v", back, lost())
+		}
+		if back.owner {
+			again.Close(websocket.StatusNormalClosure, "")
+		} else if s, err := srv.Sessions().Get(id); err == nil {
+			s.Close(t.Context(), "test")
+		}
+		waitFor(t, "the slot", func() bool { return srv.Sessions().Active() == 0 })
+	}
+}
+
 // A token of a handle is good for its time, and what it has begun ends with it.
 func TestTokensOfHandlesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := guardedOptions()
 		o.Sessions.IdleTimeout = -1
 		srv, client := serveInMemory(t, labEnv(), o)
-		s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+		s, err := srv.Sessions().Open(t.Context(), session.ByCreate, "")
 		if err != nil {
 			t.Fatal(err)
 		}

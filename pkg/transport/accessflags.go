@@ -80,7 +80,7 @@ func (a *accessFlags) apply(o *Options) (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), issuerTime)
 		defer cancel()
 		ctx = oidc.ClientContext(ctx, &http.Client{Timeout: issuerTime}) // for the keys, too
-		if o.Access, err = Issuer(ctx, a.issuer, a.audience); err != nil {
+		if o.Access, err = Issuer(ctx, nil, a.issuer, a.audience); err != nil {
 			return fmt.Errorf("-oauth-issuer: %w", err)
 		}
 	}

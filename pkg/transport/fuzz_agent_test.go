@@ -80,7 +80,7 @@ func fuzzAgents(f *testing.F, srv *Server) (headers []string, d *dialog, box mai
 		f.Fatalf("agents %q", ids)
 	}
 	headers = []string{"Accept", "application/json, text/event-stream", "Mcp-Session-Id", ids[0], "Mcp-Protocol-Version", "2025-11-25"}
-	live, err := srv.Sessions().Open(f.Context(), session.ByStdio)
+	live, err := srv.Sessions().Open(f.Context(), session.ByStdio, "")
 	if err != nil {
 		f.Fatal(err)
 	}

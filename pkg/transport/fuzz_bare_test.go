@@ -181,7 +181,7 @@ func checkServed(t *testing.T, request any, typ string, answer map[string]any, r
 // own, which must say the same; and standard input to its lines.
 func FuzzRPC(f *testing.F) {
 	srv := fuzzServer(f)
-	live, err := srv.Sessions().Open(f.Context(), session.ByCreate)
+	live, err := srv.Sessions().Open(f.Context(), session.ByCreate, "")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func stepVerdict(body map[string]any) (code string, sure bool) {
 // FuzzSessionIDs names sessions that there are not, in every place that a client can name one in. None is opened, or found.
 func FuzzSessionIDs(f *testing.F) {
 	srv := fuzzServer(f)
-	live, err := srv.Sessions().Open(f.Context(), session.ByCreate)
+	live, err := srv.Sessions().Open(f.Context(), session.ByCreate, "")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (s *Server) open(ctx context.Context, origin session.Origin, by access.Call
 		s.log.Warn("no session for the caller", "event", "sessions_per_token", "caller", by.Name, "max", s.limits.sessions)
 		return nil, err
 	}
-	live, err := s.sessions.Open(ctx, origin)
+	live, err := s.sessions.Open(ctx, origin, by.Name)
 	if err != nil {
 		s.limits.give(by.Name)
 		return nil, err

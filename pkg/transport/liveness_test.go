@@ -98,7 +98,7 @@ func TestSilentSocketMakesRoom(t *testing.T) {
 		open() // silent from the start
 		synctest.Wait()
 		refused := func() bool {
-			s, err := srv.Sessions().Open(context.Background(), session.ByCreate)
+			s, err := srv.Sessions().Open(context.Background(), session.ByCreate, "")
 			if err == nil {
 				s.Close(context.Background(), "test")
 			}
@@ -138,7 +138,7 @@ func TestLongStepsKeepTheirSocket(t *testing.T) {
 		}()
 		for range 59 {
 			time.Sleep(time.Minute)
-			if s, err := srv.Sessions().Open(context.Background(), session.ByCreate); err == nil {
+			if s, err := srv.Sessions().Open(context.Background(), session.ByCreate, ""); err == nil {
 				s.Close(context.Background(), "test")
 				t.Fatal("its place was taken")
 			}

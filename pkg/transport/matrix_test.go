@@ -267,7 +267,7 @@ func newMatrixCell(t *testing.T, srv *Server, base string, caller matrixCaller) 
 	t.Helper()
 	var ids, handles [2]string
 	for i := range ids {
-		s, err := srv.Sessions().Open(t.Context(), session.ByCreate)
+		s, err := srv.Sessions().Open(t.Context(), session.ByCreate, "")
 		if err != nil {
 			t.Fatal(err)
 		}

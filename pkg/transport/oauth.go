@@ -1,18 +1,13 @@
 package transport
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/openenv-go/openenv-go/pkg/access"
 )
@@ -35,11 +30,13 @@ func (s *Server) byVerifier(r *http.Request, token string) (access.Caller, *deni
 	auth.RequireBearerToken(s.opts.Access.Verify, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		info = auth.TokenInfoFromContext(r.Context())
 	})).ServeHTTP(&checked, r)
-	switch {
-	case info == nil && checked.status >= http.StatusInternalServerError:
-		return access.Caller{}, &denial{status: http.StatusServiceUnavailable, message: "the token cannot be checked now; try again"}
-	case info == nil:
-		return access.Caller{}, s.challenge(r, "invalid_token", "the token is not good here, or has expired")
+	if info == nil {
+		why := s.challenge(r, "invalid_token", "the token is not good here, or has expired")
+		if checked.status >= http.StatusInternalServerError {
+			why = &denial{status: http.StatusServiceUnavailable, message: "the token cannot be checked now; try again"}
+		}
+		why.cause = strings.Join(strings.Fields(string(checked.body)), " ")
+		return access.Caller{}, why
 	}
 	caller := access.Caller{Name: "subject-" + info.UserID, Expires: info.Expiration}
 	if info.UserID == "" { // callers who have no names are told apart by their tokens
@@ -59,10 +56,11 @@ func (s *Server) byVerifier(r *http.Request, token string) (access.Caller, *deni
 	return caller, nil
 }
 
-// statusOnly keeps the status of an answer that is not sent.
+// statusOnly keeps the status and the body of an answer that is not sent.
 type statusOnly struct {
 	header http.Header
 	status int
+	body   []byte
 }
 
 func (w *statusOnly) Header() http.Header {
@@ -71,39 +69,5 @@ func (w *statusOnly) Header() http.Header {
 	}
 	return w.header
 }
-func (w *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (w *statusOnly) Write(b []byte) (int, error) { w.body = append(w.body, b...); return len(b), nil }
 func (w *statusOnly) WriteHeader(status int)      { w.status = status }
-
-// Issuer has the server take the tokens of an OpenID provider: JWTs that it has signed with the keys that it publishes, that
-// name the audience, and that have one of the scopes, in the claim scope or scp. ctx bounds the look-up of the provider,
-// and its values stay in use for the keys, an HTTP client (oidc.ClientContext) above all, which should have a time out.
-func Issuer(ctx context.Context, issuer, audience string) (Access, error) {
-	provider, err := oidc.NewProvider(ctx, issuer)
-	if err != nil {
-		return Access{}, fmt.Errorf("the issuer %s: %w", issuer, err)
-	}
-	verifier := provider.VerifierContext(context.WithoutCancel(ctx), &oidc.Config{ClientID: audience})
-	verify := func(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		ctx, cancel := context.WithTimeout(ctx, issuerTime) // it may have to ask the provider for a new key
-		defer cancel()
-		claims, err := verifier.Verify(ctx, token)
-		if ctx.Err() != nil { // which says nothing of the token
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			return nil, errors.Join(auth.ErrInvalidToken, err)
-		}
-		var has struct {
-			Scope string   `json:"scope"`
-			Scp   []string `json:"scp"`
-		}
-		if err := claims.Claims(&has); err != nil {
-			return nil, errors.Join(auth.ErrInvalidToken, err)
-		}
-		return &auth.TokenInfo{Scopes: append(strings.Fields(has.Scope), has.Scp...), Expiration: claims.Expiry, UserID: claims.Subject}, nil
-	}
-	return Access{Verify: verify, Resource: &oauthex.ProtectedResourceMetadata{
-		Resource: audience, AuthorizationServers: []string{issuer}, ScopesSupported: []string{ScopeAgent, ScopeControl},
-		BearerMethodsSupported: []string{"header"},
-	}}, nil
-}

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log/slog"
 	"maps"
 	"math/big"
 	"net"
@@ -23,6 +24,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -102,7 +104,7 @@ func (i *issuer) token(t *testing.T, key any, alg jose.SignatureAlgorithm, chang
 
 func TestOAuth(t *testing.T) {
 	i := newIssuer(t)
-	access, err := Issuer(t.Context(), i.URL, "https://env.example/mcp")
+	access, err := Issuer(t.Context(), nil, i.URL, "https://env.example/mcp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestOAuth(t *testing.T) {
 // What one subject's client has initialised, another's cannot use.
 func TestSubjectsAreKeptApart(t *testing.T) {
 	i := newIssuer(t)
-	access, err := Issuer(t.Context(), i.URL, "https://env.example/mcp")
+	access, err := Issuer(t.Context(), nil, i.URL, "https://env.example/mcp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestSubjectsWithoutNames(t *testing.T) {
 // A provider that does not answer with its keys costs a request some time, and is no verdict on its token.
 func TestIssuerThatHangs(t *testing.T) {
 	i := newIssuer(t)
-	access, err := Issuer(t.Context(), i.URL, "https://env.example/mcp")
+	access, err := Issuer(t.Context(), nil, i.URL, "https://env.example/mcp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,3 +346,97 @@ func dialWith(t *testing.T, url string, client *http.Client) wsClient {
 	t.Cleanup(func() { c.CloseNow() })
 	return wsClient{t, c}
 }
+
+// Scopes come as a string or as a list, in either claim.
+func TestScopeClaims(t *testing.T) {
+	i := newIssuer(t)
+	access, err := Issuer(t.Context(), nil, i.URL, "https://env.example/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, base := start(t, labEnv(), Options{Access: access})
+	for _, claims := range []map[string]any{
+		{"scope": "a " + ScopeAgent}, {"scope": []string{"a", ScopeAgent}}, {"scope": nil, "scp": ScopeAgent + " a"}, {"scope": "a", "scp": []string{ScopeAgent}},
+	} {
+		if status, reply := post(t, base+"/mcp", rpcCall("say", `{"text":"x"}`, ""), bearer(i.token(t, i.key, jose.ES256, claims))...); status != http.StatusOK {
+			t.Errorf("%v: %d %s", claims, status, reply)
+		}
+	}
+}
+
+// An issuer that cannot be asked says nothing of a token; the log says why. And tokens that are not its own do not become
+// questions to it.
+func TestIssuerThatIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := &issuer{Server: &httptest.Server{URL: "https://issuer.example"}, key: key}
+		asked, down := 0, false
+		client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			w.Header().Set("Content-Type", "application/json")
+			if r.URL.Path == "/keys" {
+				if asked++; down {
+					return nil, errors.New("no route")
+				}
+				json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "ES256", Use: "sig"}}})
+			} else {
+				json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"}})
+			}
+			return w.Result(), nil
+		})}
+		access, err := Issuer(t.Context(), client, i.URL, "https://env.example/mcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := newEventLog()
+		o := log.options()
+		o.Access = access
+		_, web := serveInMemory(t, labEnv(), o)
+		status := func(token string) int {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(expand("rpc tools/list")))
+			r.Header.Set("Authorization", "Bearer "+token)
+			res, err := web.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			return res.StatusCode
+		}
+		good := i.token(t, key, jose.ES256, nil)
+		down = true
+		if got := status(good); got != http.StatusServiceUnavailable {
+			t.Errorf("an issuer that is down: %d", got)
+		}
+		log.want(t, "refused", "status", "503", "cause", "no route")
+		down = false
+		time.Sleep(refetchAfter)
+		if got := status(good); got != http.StatusOK {
+			t.Errorf("an issuer that is up again: %d", got)
+		}
+		log.none(t, slog.LevelError)
+		other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := asked
+		for range 50 {
+			if got := status(i.token(t, other, jose.ES256, nil)); got != http.StatusUnauthorized {
+				t.Fatalf("another's token: %d", got)
+			}
+		}
+		if asked != before {
+			t.Errorf("the issuer was asked %d times", asked-before)
+		}
+		if got := status(i.token(t, key, jose.ES256, map[string]any{"aud": "https://other.example"})); got != http.StatusUnauthorized {
+			t.Errorf("another audience: %d", got)
+		}
+		log.want(t, "refused", "status", "401", "cause", "other.example")
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -150,7 +150,7 @@ func TestRequestFields(t *testing.T) {
 func TestResumeWaitsExactly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, _ := inMemory(t, Options{})
-		s, err := srv.Sessions().Open(t.Context(), session.ByGymSocket)
+		s, err := srv.Sessions().Open(t.Context(), session.ByGymSocket, "")
 		if err != nil {
 			t.Fatal(err)
 		}

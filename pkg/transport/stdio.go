@@ -27,7 +27,7 @@ const lastAnswers = 2 * time.Second
 // ends, when nobody reads the output, or when ctx ends; then the session has ended. A read that is under way is left behind,
 // since nothing interrupts it. The error is that there is no session, or that it has not ended in time.
 func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	live, err := s.sessions.Open(ctx, session.ByStdio)
+	live, err := s.sessions.Open(ctx, session.ByStdio, "")
 	if err != nil {
 		return err
 	}
