@@ -44,7 +44,8 @@ type Caller struct {
 	Name string
 	// Handle is the agent handle that the caller's token opens, and nothing else. "": the token is not one of a handle.
 	Handle string
-	// Expires is when the token ends, and with it what the caller has begun. Zero: it does not end by itself.
+	// Expires is when the token ends, and with it the sockets and streams that the caller has opened. A call that runs is finished.
+	// Zero: it does not end by itself.
 	Expires time.Time
 }
 

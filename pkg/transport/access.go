@@ -118,7 +118,7 @@ func (s *Server) least(role access.Role, serve http.HandlerFunc) http.HandlerFun
 
 // deny answers in the door's own way.
 func (s *Server) deny(w http.ResponseWriter, r *http.Request, why *denial) {
-	s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", callerOf(r).Name, "status", why.status, "error", why, "cause", why.cause)
+	s.logDenied(r, why)
 	if why.challenge != "" {
 		w.Header().Set("WWW-Authenticate", why.challenge)
 	}
@@ -127,6 +127,11 @@ func (s *Server) deny(w http.ResponseWriter, r *http.Request, why *denial) {
 		return
 	}
 	writeDetail(w, why.status, why.message)
+}
+
+func (s *Server) logDenied(r *http.Request, why *denial) {
+	s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", callerOf(r).Name,
+		"status", why.status, "error", why, "cause", why.cause)
 }
 
 func speaksRPC(r *http.Request) bool {

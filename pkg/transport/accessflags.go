@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type accessFlags struct {
 	controlFile, agentFile   string
 	issuer, audience         string
 	cert, key                string
+	publicURL                string
 	hosts, origins           string
 	insecure                 bool
 	rate                     float64
@@ -44,6 +46,7 @@ func (a *accessFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&a.key, "tls-key", "", "`file` with the certificate's key (PEM)")
 	fs.StringVar(&a.hosts, "allowed-hosts", "", "comma-separated `names` to accept in the Host header beside those of the loopback interface")
 	fs.StringVar(&a.origins, "allowed-origins", "", "comma-separated `origins`, such as https://chat.example, whose web pages may use the server; * is any")
+	fs.StringVar(&a.publicURL, "public-url", "", "the server's own `URL` as clients have it, such as https://env.example, where a proxy changes the Host or the path")
 	fs.BoolVar(&a.insecure, "insecure", false, "serve production beyond the loopback interface without tokens")
 	fs.Float64Var(&a.rate, "rate", 0, "requests and WebSocket messages a second that a token, or an address without one, may send; 0 is any number")
 	fs.IntVar(&a.sessionsPerToken, "sessions-per-token", 0, "how many sessions a token may have open at once; 0 is any number")
@@ -67,13 +70,17 @@ func (a *accessFlags) apply(o *Options) (err error) {
 		return errors.New("-max-message, -max-depth and -max-header want at least 1")
 	case a.maxInFlight < a.maxMessage:
 		return fmt.Errorf("-max-in-flight %d: want at least -max-message, which is %d", a.maxInFlight, a.maxMessage)
+	case a.publicURL != "" && !isWebURL(a.publicURL):
+		return fmt.Errorf("-public-url %s: want a URL such as https://env.example", a.publicURL)
+	case a.issuer != "" && !isSafeURL(a.issuer):
+		return fmt.Errorf("-oauth-issuer %s: want https, since whoever is on the way could give keys of its own", a.issuer)
 	case (a.cert == "") != (a.key == ""):
 		return errors.New("-tls-cert and -tls-key need each other")
 	case (a.issuer == "") != (a.audience == ""):
 		return errors.New("-oauth-issuer and -oauth-audience need each other")
 	}
 	o.RequestsPerSecond, o.SessionsPerToken = a.rate, a.sessionsPerToken
-	o.MaxInFlight = a.maxInFlight
+	o.MaxInFlight, o.PublicURL = a.maxInFlight, a.publicURL
 	o.MaxMessage, o.MaxDepth, o.MaxHeader = a.maxMessage, a.maxDepth, a.maxHeaderBytes
 	o.AllowedHosts, o.AllowedOrigins = list(strings.ToLower(a.hosts)), list(a.origins)
 	if a.issuer != "" {
@@ -147,6 +154,18 @@ func list(text string) (all []string) {
 	return all
 }
 
+// isWebURL reports whether a text is the URL of a server.
+func isWebURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+}
+
+// isSafeURL reports whether what comes from a URL comes from its server.
+func isSafeURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && isWebURL(text) && (u.Scheme == "https" || isLoopback(u.Hostname()))
+}
+
 // checkOpen refuses to show a production server to everyone, and warns of a simulation that is.
 func (s *Server) checkOpen(insecure bool, addrs ...net.Addr) error {
 	for i, addr := range addrs {
@@ -159,7 +178,11 @@ func (s *Server) checkOpen(insecure bool, addrs ...net.Addr) error {
 		case s.opts.Mode == tools.ModeProduction && !insecure && !control:
 			return fmt.Errorf("%s is reached from beyond this machine, and production asks nobody for a token: set -agent-token and -control-token, listen on 127.0.0.1, or say -insecure", addr)
 		default:
-			s.log.Warn("whoever reaches the address may use the server", "event", "open_address", "addr", addr.String(), "control", control)
+			message := "whoever reaches the address may use the server"
+			if control {
+				message = "whoever reaches the control listener may begin episodes, and see and end every session"
+			}
+			s.log.Warn(message, "event", "open_address", "addr", addr.String(), "control", control)
 		}
 	}
 	return nil

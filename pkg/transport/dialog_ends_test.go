@@ -268,7 +268,7 @@ func TestSocketAgentThatStopsReading(t *testing.T) {
 			s := live(t, sc.srv, victim)
 			w.send(opText, initializeBody)
 			w.mustNext(opText)
-			for i := range 2 * maxInFlight {
+			for i := range 2 * maxUnanswered {
 				w.send(opText, strings.Replace(rpcCall("pages", `{"size":400000}`, ""), `"id":7`, fmt.Sprintf(`"id":%d`, i), 1))
 				if i == 0 {
 					if _, err := w.in.Peek(1); err != nil {

@@ -276,7 +276,7 @@ func TestDialogFlood(t *testing.T) {
 		const more = 10
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			for i := range maxInFlight + more {
+			for i := range maxUnanswered + more {
 				c.send(strings.Replace(rpcCall("wait", "{}", ""), `"id":7`, fmt.Sprintf(`"id":%d`, i), 1))
 			}
 			c.send(strings.Replace(rpcCall("wait", "{}", ""), `"id":7`, `"id":0`, 1)) // twice
@@ -287,7 +287,7 @@ func TestDialogFlood(t *testing.T) {
 		wantNext(t, c, `"id":0`, "-32600")
 		wg.Wait()
 		s := live(t, srv, labSession)
-		for i := range maxInFlight {
+		for i := range maxUnanswered {
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
 			wantNext(t, c, fmt.Sprintf(`"id":%d,`, i), `"error"`)
 		}

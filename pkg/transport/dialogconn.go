@@ -16,9 +16,9 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
-// maxInFlight is how many requests of one connection's agent may await their answers, those that are being written
+// maxUnanswered is how many requests of one connection's agent may await their answers, those that are being written
 // included. Each has a goroutine of the SDK's.
-const maxInFlight = 64
+const maxUnanswered = 64
 
 // maxNotices is how many notifications of an agent may wait for the author's handlers, which take one after another; more
 // are dropped, but for those that cancel a request. The SDK would keep any number.
@@ -146,8 +146,8 @@ func (c *dialogConn) admit(id jsonrpc.ID, q *asked) error {
 		return errAgentOver
 	case c.open[id] != nil:
 		return &rpcError{Code: rpcInvalidRequest, Message: "invalid request: the id is that of a request which is under way"}
-	case c.inFlight >= maxInFlight:
-		return &rpcError{Code: rpcServer, Message: fmt.Sprintf("%d requests of this connection are under way; wait for an answer", maxInFlight)}
+	case c.inFlight >= maxUnanswered:
+		return &rpcError{Code: rpcServer, Message: fmt.Sprintf("%d requests of this connection are under way; wait for an answer", maxUnanswered)}
 	case c.inFlight > 0 && c.held+q.size > limit:
 		return &rpcError{Code: rpcServer, Message: fmt.Sprintf("the requests of this connection that are under way would hold over %d bytes; wait for an answer", limit)}
 	}

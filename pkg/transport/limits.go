@@ -56,8 +56,8 @@ func (l *limits) bucket(key string) *rate.Limiter {
 	return b
 }
 
-// admit takes one request of a caller, or says after how long it may come again.
-func (l *limits) admit(key string) (again time.Duration, ok bool) {
+// allow takes one request of a caller, or says after how long it may come again.
+func (l *limits) allow(key string) (again time.Duration, ok bool) {
 	b := l.bucket(key)
 	if b == nil {
 		return 0, true

@@ -100,9 +100,11 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 		return usage(stderr, err)
 	}
 	greet(stdout, srv, ln.Addr(), controlAddr)
+	o := c.options
 	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
-		"addr", ln.Addr().String(), "control_addr", controlAddr, "mode", c.options.Mode, "max_sessions", srv.sessions.Max(),
-		"session_timeout", max(c.options.Sessions.IdleTimeout, 0), "tool_timeout", c.options.Sessions.ToolTimeout)
+		"addr", ln.Addr().String(), "control_addr", controlAddr, "mode", o.Mode, "max_sessions", srv.sessions.Max(),
+		"session_timeout", max(o.Sessions.IdleTimeout, 0), "tool_timeout", o.Sessions.ToolTimeout, "tls", o.TLS != nil,
+		"control_tokens", len(o.Access.ControlTokens), "agent_tokens", len(o.Access.AgentTokens), "issuer", c.access.issuer, "record", c.record)
 	if err := srv.Serve(ctx, ln, control); err != nil {
 		fmt.Fprintln(stderr, "error:", oneLine(err))
 		return exitFailed

@@ -68,6 +68,9 @@ func addressed(r *http.Request) string {
 // baseURL is where agents reach the server: as the request has it, or, where that came by the control listener, at the
 // public one's address.
 func (s *Server) baseURL(r *http.Request) string {
+	if s.opts.PublicURL != "" {
+		return strings.TrimSuffix(s.opts.PublicURL, "/")
+	}
 	scheme := "http"
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
 		scheme = "https"

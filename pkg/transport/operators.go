@@ -9,7 +9,7 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
-// The operators' routes, on the control listener only: GET /sessions, GET and DELETE /sessions/{id}, and
+// The operators' routes, for callers with the control role: GET /sessions, GET and DELETE /sessions/{id}, and
 // POST /sessions/{id}/agents.
 
 // A sessionInfo is a session as operators see it: the reference's five members, and what it says nothing of.

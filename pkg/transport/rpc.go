@@ -389,6 +389,9 @@ func (s *Server) mintHandle(id string, own peer, lasts time.Duration) (any, erro
 	}
 	minted := map[string]any{"handle": handle, "url": own.base + "/mcp/" + handle}
 	if lasts > 0 {
+		if until := own.caller.Expires; !until.IsZero() {
+			lasts = min(lasts, time.Until(until)) // no token outlives the one that it was minted with
+		}
 		token, expires := s.keeper.Mint(handle, lasts)
 		minted["token"], minted["expires_at"] = string(token), expires.Unix()
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	Grace        time.Duration // how long a stop that drains waits for live sessions; 0: 30 s; negative: not at all
 	// Access says who may use the server. The zero value asks nobody for a token.
 	Access Access
+	// PublicURL is the server's address as clients have it, such as https://env.example/lab, where that is not what their requests
+	// say: behind a proxy that changes Host or the path, and for what comes by the control listener. "": as requests say.
+	PublicURL string
 	// AllowedOrigins are origins such as https://chat.example whose pages may use the server from a browser; "*" is any. Pages
 	// of the server's own address always may; on the control listener, no others.
 	AllowedOrigins []string
@@ -267,7 +270,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
 	defer s.contain(slow, r)
 	w = slow
 	if err := s.admit(r, control); err != nil {
-		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "error", err)
+		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", "", "status", http.StatusForbidden, "error", err, "cause", "")
 		writeDetail(w, http.StatusForbidden, err.Error())
 		return
 	}
@@ -288,7 +291,7 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool
 	ctx, cancel := v.until(context.WithValue(r.Context(), visitKey{}, v))
 	defer cancel()
 	r = r.WithContext(ctx)
-	if again, ok := s.limits.admit(limitKey(r)); !ok {
+	if again, ok := s.limits.allow(limitKey(r)); !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(again.Seconds()))))
 		s.deny(w, r, &denial{status: http.StatusTooManyRequests, message: fmt.Sprintf("more than %v requests per second", s.opts.RequestsPerSecond)})
 		return
@@ -303,6 +306,9 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool
 // ServeHTTP routes a request of an identified caller.
 func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.mux.Handler(r); pattern == "" {
+		if _, hidden := s.Server.control.mux.Handler(r); hidden != "" { // the caller is not told
+			s.logDenied(r, &denial{status: http.StatusNotFound, message: "this is for control alone"})
+		}
 		turned := detailErrors(w) // the mux answers 404 or 405
 		defer turned.finish()
 		w = turned
