@@ -105,7 +105,7 @@ func NewKeeper(control, agent []Token) (*Keeper, error) {
 			digest := sha256.Sum256([]byte(t))
 			for _, other := range k.known {
 				if other.digest == digest && other.caller.Role != role {
-					return fmt.Errorf("%v token %d is a token of another role, too", role, i+1)
+					return fmt.Errorf("%v token %d is %v as well: give each role its own", role, i+1, other.caller.Name)
 				}
 			}
 			k.known = append(k.known, known{digest, Caller{Role: role, Name: fmt.Sprintf("%v-%d", role, i+1)}})
@@ -146,7 +146,7 @@ const ofHandle = "openenv_"
 // Mint makes a token that opens an agent handle for that long, and nothing else. It needs no memory: it is signed, and worth
 // nothing when the handle has ended.
 func (k *Keeper) Mint(handle string, d time.Duration) (Token, time.Time) {
-	expires := k.now().Add(d).Truncate(time.Second)
+	expires := k.now().Add(d + time.Second - 1).Truncate(time.Second) // not before d is over
 	b := binary.BigEndian.AppendUint64(nil, uint64(expires.Unix()))
 	return Token(ofHandle + base64.RawURLEncoding.EncodeToString(k.sign(b, handle))), expires
 }

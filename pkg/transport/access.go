@@ -2,8 +2,8 @@ package transport
 
 import (
 	"context"
-	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/openenv-go/openenv-go/pkg/access"
@@ -151,11 +151,17 @@ func limitKey(r *http.Request) string {
 	if name := callerOf(r).Name; name != "" {
 		return name
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		host = r.RemoteAddr
+		return r.RemoteAddr
 	}
-	return host
+	addr := from.Addr().Unmap().WithZone("")
+	if addr.Is6() { // a network of this size is one customer's
+		if network, err := addr.Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return addr.String()
 }
 
 // until ends a request's context when its caller's token expires.

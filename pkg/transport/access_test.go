@@ -252,7 +252,7 @@ func TestMintedTokens(t *testing.T) {
 	}
 	unmarshal(t, ws.ask(expand(`mcp openenv/session/agent {"token_s":60.5}`)), &minted)
 	m := minted.Data.Result
-	if left := time.Until(time.Unix(m.Expires, 0)); left < 50*time.Second || left > 61*time.Second || !strings.HasSuffix(m.URL, "/mcp/"+m.Handle) {
+	if left := time.Until(time.Unix(m.Expires, 0)); left < 50*time.Second || left > 62*time.Second || !strings.HasSuffix(m.URL, "/mcp/"+m.Handle) {
 		t.Errorf("got %+v", m)
 	}
 	if _, reply := post(t, m.URL, rpcCall("say", `{"text":"x"}`, ""), bearer(m.Token)...); !strings.Contains(reply, `"data":"x"`) {
@@ -522,7 +522,7 @@ func TestAccessAtTheStart(t *testing.T) {
 		{[]string{"-addr", "0.0.0.0:0", "-mode", "production"}, "production asks nobody for a token"},
 		{[]string{"-addr", "[::]:0", "-mode", "production"}, "production asks nobody for a token"},
 		{[]string{"-agent-token", "short"}, "agent token 1: a token of 5 characters is too short"},
-		{[]string{"-agent-token", agentToken, "-control-token", agentToken}, "is a token of another role, too"},
+		{[]string{"-agent-token", agentToken, "-control-token", agentToken}, "agent token 1 is control-1 as well: give each role its own"},
 		{[]string{"-agent-token-file", empty}, "there is no token in it"},
 		{[]string{"-agent-token-file", empty + "-not"}, "no such file"},
 		{[]string{"-tls-cert", empty}, "need each other"},

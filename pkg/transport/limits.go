@@ -21,6 +21,7 @@ type limits struct {
 
 	mu      sync.Mutex // guards what follows
 	buckets map[string]*rate.Limiter
+	swept   time.Time      // when those who had rested were last forgotten
 	open    map[string]int // sessions by the name of who has opened them
 }
 
@@ -31,8 +32,12 @@ func newLimits(perSecond float64, sessions int) *limits {
 	}
 }
 
-// maxBuckets is how many callers are remembered before those who have rested are forgotten.
-const maxBuckets = 10_000
+// maxBuckets is how many callers are remembered before those who have rested are forgotten, now and then: looking for them
+// takes a while.
+const (
+	maxBuckets = 10_000
+	sweepEvery = 10 * time.Second
+)
 
 // bucket is a caller's; nil: there is no limit.
 func (l *limits) bucket(key string) *rate.Limiter {
@@ -43,7 +48,8 @@ func (l *limits) bucket(key string) *rate.Limiter {
 	defer l.mu.Unlock()
 	b := l.buckets[key]
 	if b == nil {
-		if len(l.buckets) >= maxBuckets {
+		if now := time.Now(); len(l.buckets) >= maxBuckets && now.Sub(l.swept) >= sweepEvery {
+			l.swept = now
 			for k, b := range l.buckets {
 				if b.Tokens() >= float64(l.burst) { // as a new one is
 					delete(l.buckets, k)
@@ -87,7 +93,7 @@ func (l *limits) take(name string) error {
 	if n := l.open[name]; n >= l.sessions {
 		return &session.Error{
 			Code: session.CapacityReached, Active: n, Max: l.sessions,
-			Message: fmt.Sprintf("the token has %d sessions, which is all it may; end one of them", n),
+			Message: fmt.Sprintf("the token has all the sessions that it may have (%d); end one of them", n),
 		}
 	}
 	l.open[name]++

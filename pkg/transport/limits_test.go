@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -307,4 +308,45 @@ func TestBudgetOfAgents(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who announces too much is told so at once, and does not have to send it.
+func TestAnnouncedTooMuch(t *testing.T) {
+	o := counted()
+	o.MaxMessage = 1000
+	_, base := start(t, labEnv(), o)
+	for _, path := range []string{"/mcp", "/step", "/reset"} {
+		w := dialWire(t, base, "POST "+path+"\nContent-Type: application/json\nContent-Length: 900000000", "{")
+		begin := time.Now()
+		res, err := http.ReadResponse(w.in, nil)
+		if err != nil || res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: %v, %v", path, res, err)
+		}
+		if took := time.Since(begin); took > readTimeout/2 {
+			t.Errorf("%s: the answer took %v", path, took)
+		}
+		w.Close()
+	}
+}
+
+// Callers are counted apart by their addresses, those of one IPv6 network together; and those who have rested are forgotten.
+func TestLimitKeys(t *testing.T) {
+	for remote, want := range map[string]string{
+		"127.0.0.1:5": "127.0.0.1", "[::ffff:10.0.0.1]:5": "10.0.0.1", "[2001:db8:1:2:3:4:5:6]:5": "2001:db8:1:2::/64", "[fe80::1%eth0]:5": "fe80::/64", "@": "@",
+	} {
+		if got := limitKey(&http.Request{RemoteAddr: remote}); got != want {
+			t.Errorf("%s: %s, want %s", remote, got, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(1, 0)
+		for i := range maxBuckets {
+			l.allow(fmt.Sprint(i))
+		}
+		time.Sleep(sweepEvery)
+		l.allow("another")
+		if n := len(l.buckets); n != 1 {
+			t.Errorf("%d callers are remembered", n)
+		}
+	})
 }

@@ -189,20 +189,26 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		return nil, errEncoded
 	}
 	size := r.ContentLength
-	if size < 0 || size > s.opts.MaxMessage {
+	if size < 0 {
 		size = s.opts.MaxMessage
 	}
 	p := patientReader{r.Body, http.NewResponseController(w), time.Now().Add(timeFor(size))}
-	body, err := s.budget.read(http.MaxBytesReader(w, p, s.opts.MaxMessage), nil)
-	if slow, ok := w.(*slowWriter); ok && err == nil {
+	var body []byte
+	err := error(&http.MaxBytesError{Limit: s.opts.MaxMessage})
+	if size <= s.opts.MaxMessage {
+		body, err = s.budget.read(http.MaxBytesReader(w, p, s.opts.MaxMessage), nil)
+	}
+	if err != nil {
+		_ = p.control.SetReadDeadline(time.Now()) // net/http is not to wait for the rest before it answers
+		return nil, err
+	}
+	_ = p.control.SetReadDeadline(time.Time{})
+	if slow, ok := w.(*slowWriter); ok {
 		slow.atEnd = func() { s.budget.release(body) }
-	} else if err == nil {
+	} else {
 		s.budget.release(body) // as in a test of one handler
 	}
-	if err == nil { // else the time that is up keeps net/http from waiting for the rest of the body
-		_ = p.control.SetReadDeadline(time.Time{})
-	}
-	return body, err
+	return body, nil
 }
 
 // A patientReader gives each read a time, and all of them together.
