@@ -13,7 +13,7 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/session"
 )
 
-// limits hold each caller to its share: so many requests in a second, so many sessions at once. A nil *limits has none.
+// limits hold each caller to its share: so many requests in a second, so many sessions at once.
 type limits struct {
 	rate     rate.Limit // 0: no limit
 	burst    int

@@ -8,17 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"net/url"
-	"runtime/debug"
-	"strconv"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/gym"
@@ -26,68 +19,6 @@ import (
 	"github.com/openenv-go/openenv-go/pkg/session"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
-
-// Options configure a [Server]. The zero value gives the defaults.
-type Options struct {
-	Mode        tools.Mode      // "": simulation
-	Sessions    session.Options // its Logger is this one's, unless set
-	MaxMessage  int64           // bytes of one frame or body, on every door; 0: 100 MiB
-	MaxInFlight int64           // bytes of all long messages that are being read or answered; 0: ten times MaxMessage, or 1 GiB if that is more
-	MaxDepth    int             // nesting of objects and arrays in what clients send; 0: 128
-	// AllowedHosts are names that requests may carry in Host besides those of the loopback interface, where the server
-	// listens on that interface: for a reverse proxy on the same machine that passes the public name on. Listeners on
-	// other interfaces take any Host, unless AllowedHosts is set.
-	AllowedHosts []string
-	Grace        time.Duration // how long a stop that drains waits for live sessions; 0: 30 s; negative: not at all
-	// Access says who may use the server. The zero value asks nobody for a token.
-	Access Access
-	// PublicURL is the server's address as clients have it, such as https://env.example/lab, where that is not what their requests
-	// say: behind a proxy that changes Host or the path, and for what comes by the control listener. "": as requests say.
-	PublicURL string
-	// AllowedOrigins are origins such as https://chat.example whose pages may use the server from a browser; "*" is any. Pages
-	// of the server's own address always may; on the control listener, no others.
-	AllowedOrigins []string
-	// RequestsPerSecond is how many requests and WebSocket messages each caller may send: a token's, or an address's where
-	// none is shown. An HTTP request beyond it gets 429, a message waits. 0: any number.
-	RequestsPerSecond float64
-	SessionsPerToken  int         // how many sessions each token may have open at once; 0: as many as there are
-	MaxHeader         int         // bytes of a request's header; 0: 64 KiB
-	TLS               *tls.Config // for both listeners of [Server.Serve]; nil: plain HTTP, as behind a proxy that ends TLS
-	// Advertise is the server's own address, host:port, as a load balancer reaches it. Ids of sessions, agents and handles
-	// then begin with hex(address) "-", so that the balancer finds their owner with no shared store, and an unknown id is
-	// refused before the upgrade of a socket, with 404. "": ids have no address.
-	Advertise string
-	Recorder  *tools.Recorder // gets the tool calls of all sessions; nil: none. Its owner closes it, after the server
-	Logger    *slog.Logger    // nil: discard
-}
-
-// Access says who may use a server. Callers who show a token of one of these may do what its role may; others may read the
-// documents and the health, and nothing else. Where there are no tokens and no Verify, anybody is a trainer in simulation
-// and an agent in production. Whoever comes by the control listener has the control role without a token.
-type Access struct {
-	ControlTokens []access.Token
-	AgentTokens   []access.Token
-	// Verify checks tokens that others have issued. What its TokenInfo has of [ScopeAgent] and [ScopeControl] is the role. See
-	// [Issuer] for one.
-	Verify auth.TokenVerifier
-	// Resource tells MCP clients where they get a token (RFC 9728); nil: nowhere.
-	Resource *oauthex.ProtectedResourceMetadata
-}
-
-// DefaultMaxInFlight is the least default of Options.MaxInFlight.
-const DefaultMaxInFlight = 1 << 30
-
-// DefaultMaxDepth is the default of Options.MaxDepth.
-const DefaultMaxDepth = strictjson.DefaultMaxDepth
-
-// DefaultMaxHeader is the default of Options.MaxHeader.
-const DefaultMaxHeader = 64 << 10
-
-// DefaultGrace is the default of Options.Grace.
-const DefaultGrace = 30 * time.Second
-
-// DefaultMaxMessage is what OpenEnv's clients take in one message.
-const DefaultMaxMessage = 100 << 20
 
 // writeTimeout bounds the writing of one WebSocket message: a reader that has stopped reading is gone.
 const writeTimeout = time.Minute
@@ -201,157 +132,6 @@ func (s *Server) stopping() bool {
 
 // Sessions is the manager of the server's sessions.
 func (s *Server) Sessions() *session.Manager { return s.sessions }
-
-// A face is what the server shows to callers: the routes and documents of a role. There are two, everyone's and the control
-// plane's. A caller with less than the role finds the routes, and is refused.
-type face struct {
-	*Server
-	shows access.Role
-	mux   *http.ServeMux
-	docs  documents
-}
-
-func (s *face) prepare() (err error) {
-	s.docs, err = s.document()
-	s.mux = s.routes()
-	return err
-}
-
-func (s *face) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	for _, r := range []struct {
-		least   access.Role
-		pattern string
-		serve   http.HandlerFunc
-	}{
-		{access.Control, "GET /sessions", s.listSessions},
-		{access.Control, "GET /sessions/{session}", s.getSession},
-		{access.Control, "DELETE /sessions/{session}", s.deleteSession},
-		{access.Control, "POST /sessions/{session}/agents", s.postAgents},
-		{access.Trainer, "POST /reset", s.postReset},
-		{access.Trainer, "POST /step", s.postStep},
-		{access.Trainer, "GET /state", s.getState},
-		{access.Agent, "GET /ws", s.serveWS},
-		{access.Agent, "/mcp", s.serveMCP},
-		{access.Agent, "/mcp/{id}", s.serveMCP},
-		{access.Nobody, "GET /health", s.getHealth},
-		{access.Nobody, "GET /metadata", serveJSON(s.docs.metadata)},
-		{access.Nobody, "GET /schema", serveJSON(s.docs.schema)},
-		{access.Nobody, "GET /openapi.json", serveJSON(s.docs.openapi)},
-		{access.Nobody, "GET /docs", s.getDocs},
-		{access.Nobody, "GET /redoc", toDocs},
-		{access.Nobody, "GET /{$}", toDocs},
-	} {
-		if r.least <= s.shows {
-			mux.HandleFunc(r.pattern, s.least(r.least, r.serve))
-		}
-	}
-	if m := s.opts.Access.Resource; m != nil {
-		mux.Handle(resourcePath, auth.ProtectedResourceMetadataHandler(m))
-		mux.Handle(resourcePath+"/mcp", auth.ProtectedResourceMetadataHandler(m))
-	}
-	return mux
-}
-
-func toDocs(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) }
-
-// ServeHTTP serves each caller what its role may do.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
-
-// Control serves whoever reaches it as a caller with the control role: sessions of all clients can be seen and ended there.
-func (s *Server) Control() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
-}
-
-// serve serves a request that came by one of the listeners.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
-	slow := newSlowWriter(w)
-	defer slow.finish()
-	defer s.contain(slow, r)
-	w = slow
-	if err := s.admit(r, control); err != nil {
-		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", "", "status", http.StatusForbidden, "error", err, "cause", "")
-		writeDetail(w, http.StatusForbidden, err.Error())
-		return
-	}
-	if s.cors == nil || control {
-		s.identified(w, r, control)
-		return
-	}
-	s.cors(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.identified(w, r, control) })).ServeHTTP(w, r)
-}
-
-// identified serves a request when it is known who sends it.
-func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool) {
-	if err := checkQuery(r); err != nil {
-		writeDetail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	v := s.identify(r, control)
-	ctx, cancel := v.until(context.WithValue(r.Context(), visitKey{}, v))
-	defer cancel()
-	r = r.WithContext(ctx)
-	if again, ok := s.limits.allow(limitKey(r)); !ok {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(again.Seconds()))))
-		s.deny(w, r, &denial{status: http.StatusTooManyRequests, message: fmt.Sprintf("more than %v requests per second", s.opts.RequestsPerSecond)})
-		return
-	}
-	if v.caller.Role == access.Control {
-		s.control.ServeHTTP(w, r)
-	} else {
-		s.public.ServeHTTP(w, r)
-	}
-}
-
-// ServeHTTP routes a request of an identified caller.
-func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := s.mux.Handler(r); pattern == "" {
-		if _, hidden := s.Server.control.mux.Handler(r); hidden != "" { // the caller is not told
-			s.logDenied(r, &denial{status: http.StatusNotFound, message: "this is for control alone"})
-		}
-		turned := detailErrors(w) // the mux answers 404 or 405
-		defer turned.finish()
-		w = turned
-	}
-	s.mux.ServeHTTP(w, r)
-}
-
-// contain turns a panic into the request's error: what an author's types do when they are written as JSON is not in the
-// server's hands. An answer that has begun is cut off.
-func (s *Server) contain(w *slowWriter, r *http.Request) {
-	v := recover()
-	if v == nil {
-		return
-	}
-	if v == http.ErrAbortHandler {
-		panic(v)
-	}
-	s.log.Error("answering panicked", "event", "door_panic", "path", shorten(r.URL.Path), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-	const message = "the server failed to answer; its log has the stack"
-	switch {
-	case w.begun:
-		panic(http.ErrAbortHandler)
-	case speaksRPC(r):
-		writeRPC(w, http.StatusOK, nullID, &rpcError{Code: rpcInternal, Message: message})
-	default:
-		writeDetail(w, http.StatusInternalServerError, message)
-	}
-}
-
-// checkQuery refuses queries that two readers could read differently.
-func checkQuery(r *http.Request) error {
-	if r.URL.RawQuery == "" {
-		return nil
-	}
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the query cannot be read: %.200v", err)
-	case len(q["session_id"]) > 1:
-		return errors.New("the query names session_id more than once")
-	}
-	return nil
-}
 
 // ErrDrain, as the cause of the context that [Server.Serve] runs under, asks for a stop that leaves live sessions time.
 var ErrDrain = errors.New("the server is told to stop when its sessions have ended")

@@ -1,0 +1,167 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/openenv-go/openenv-go/pkg/access"
+)
+
+// A face is what the server shows to callers: the routes and documents of a role. There are two, everyone's and the control
+// plane's. A caller with less than the role finds the routes, and is refused.
+type face struct {
+	*Server
+	shows access.Role
+	mux   *http.ServeMux
+	docs  documents
+}
+
+func (s *face) prepare() (err error) {
+	s.docs, err = s.document()
+	s.mux = s.routes()
+	return err
+}
+
+func (s *face) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, r := range []struct {
+		least   access.Role
+		pattern string
+		serve   http.HandlerFunc
+	}{
+		{access.Control, "GET /sessions", s.listSessions},
+		{access.Control, "GET /sessions/{session}", s.getSession},
+		{access.Control, "DELETE /sessions/{session}", s.deleteSession},
+		{access.Control, "POST /sessions/{session}/agents", s.postAgents},
+		{access.Trainer, "POST /reset", s.postReset},
+		{access.Trainer, "POST /step", s.postStep},
+		{access.Trainer, "GET /state", s.getState},
+		{access.Agent, "GET /ws", s.serveWS},
+		{access.Agent, "/mcp", s.serveMCP},
+		{access.Agent, "/mcp/{id}", s.serveMCP},
+		{access.Nobody, "GET /health", s.getHealth},
+		{access.Nobody, "GET /metadata", serveJSON(s.docs.metadata)},
+		{access.Nobody, "GET /schema", serveJSON(s.docs.schema)},
+		{access.Nobody, "GET /openapi.json", serveJSON(s.docs.openapi)},
+		{access.Nobody, "GET /docs", s.getDocs},
+		{access.Nobody, "GET /redoc", toDocs},
+		{access.Nobody, "GET /{$}", toDocs},
+	} {
+		if r.least <= s.shows {
+			mux.HandleFunc(r.pattern, s.least(r.least, r.serve))
+		}
+	}
+	if m := s.opts.Access.Resource; m != nil {
+		mux.Handle(resourcePath, auth.ProtectedResourceMetadataHandler(m))
+		mux.Handle(resourcePath+"/mcp", auth.ProtectedResourceMetadataHandler(m))
+	}
+	return mux
+}
+
+func toDocs(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs", http.StatusFound) }
+
+// ServeHTTP serves each caller what its role may do.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
+
+// Control serves whoever reaches it as a caller with the control role: sessions of all clients can be seen and ended there.
+func (s *Server) Control() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, true) })
+}
+
+// serve serves a request that came by one of the listeners.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
+	slow := newSlowWriter(w)
+	defer slow.finish()
+	defer s.contain(slow, r)
+	w = slow
+	if err := s.admit(r, control); err != nil {
+		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", "", "status", http.StatusForbidden, "error", err, "cause", "")
+		writeDetail(w, http.StatusForbidden, err.Error())
+		return
+	}
+	if s.cors == nil || control {
+		s.identified(w, r, control)
+		return
+	}
+	s.cors(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.identified(w, r, control) })).ServeHTTP(w, r)
+}
+
+// identified serves a request when it is known who sends it.
+func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool) {
+	if err := checkQuery(r); err != nil {
+		writeDetail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	v := s.identify(r, control)
+	ctx, cancel := v.until(context.WithValue(r.Context(), visitKey{}, v))
+	defer cancel()
+	r = r.WithContext(ctx)
+	if again, ok := s.limits.allow(limitKey(r)); !ok {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(again.Seconds()))))
+		s.deny(w, r, &denial{status: http.StatusTooManyRequests, message: fmt.Sprintf("more than %v requests per second", s.opts.RequestsPerSecond)})
+		return
+	}
+	if v.caller.Role == access.Control {
+		s.control.ServeHTTP(w, r)
+	} else {
+		s.public.ServeHTTP(w, r)
+	}
+}
+
+// ServeHTTP routes a request of an identified caller.
+func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		if _, hidden := s.Server.control.mux.Handler(r); hidden != "" { // the caller is not told
+			s.logDenied(r, &denial{status: http.StatusNotFound, message: "this is for control alone"})
+		}
+		turned := detailErrors(w) // the mux answers 404 or 405
+		defer turned.finish()
+		w = turned
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// contain turns a panic into the request's error: what an author's types do when they are written as JSON is not in the
+// server's hands. An answer that has begun is cut off.
+func (s *Server) contain(w *slowWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.log.Error("answering panicked", "event", "door_panic", "path", shorten(r.URL.Path), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	const message = "the server failed to answer; its log has the stack"
+	switch {
+	case w.begun:
+		panic(http.ErrAbortHandler)
+	case speaksRPC(r):
+		writeRPC(w, http.StatusOK, nullID, &rpcError{Code: rpcInternal, Message: message})
+	default:
+		writeDetail(w, http.StatusInternalServerError, message)
+	}
+}
+
+// checkQuery refuses queries that two readers could read differently.
+func checkQuery(r *http.Request) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the query cannot be read: %.200v", err)
+	case len(q["session_id"]) > 1:
+		return errors.New("the query names session_id more than once")
+	}
+	return nil
+}
