@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -126,6 +127,37 @@ func TestGuestsHaveRequestIDsOfTheirOwn(t *testing.T) {
 	}
 	if got := trainer.ask(step); got != first {
 		t.Errorf("the trainer got %s when it asked again", got)
+	}
+}
+
+// An operator sees that a caller wants what it may not have, once for each socket.
+func TestOversteppingIsLogged(t *testing.T) {
+	log := newEventLog()
+	o := log.options()
+	o.Mode, o.Access = tools.ModeProduction, guardedOptions().Access
+	_, base := start(t, labEnv(), o)
+	ws := dialAs(t, base+"/ws", agentToken)
+	for range 3 {
+		ws.ask(`{"type":"reset"}`)
+	}
+	if e := log.want(t, "message_refused", "code", codeNotAllowed, "caller", "agent-1"); e.level != slog.LevelWarn {
+		t.Errorf("the first is %v", e.level)
+	}
+	for _, path := range []string{"/sessions", "/state", "/nosuch"} {
+		request(t, http.MethodGet, base+path, "", bearer(agentToken)...)
+	}
+	for _, path := range []string{"/sessions", "/state"} {
+		log.want(t, "refused", "path", path, "caller", "agent-1", "status", "404")
+	}
+	warned := 0
+	all, _ := log.find("message_refused")
+	for _, e := range all {
+		if e.level == slog.LevelWarn {
+			warned++
+		}
+	}
+	if refused, _ := log.find("refused"); warned != 1 || len(refused) != 2 {
+		t.Errorf("%d messages and %d requests are warnings", warned, len(refused))
 	}
 }
 

@@ -36,9 +36,14 @@ func (k *socket) logGone() {
 	k.log(why.level, own, "socket closed", "event", "socket_closed", "cause", why.cause, "remote", k.remote)
 }
 
-// logRefused tells of a message that is not served. A client may send any number, so it is no more than Debug.
+// logRefused tells of a message that is not served. A client may send any number, so it is no more than Debug, but for the first one
+// that wants what the caller may not have.
 func (k *socket) logRefused(code any, err error) {
-	k.log(slog.LevelDebug, k.session, "message refused", "event", "message_refused", "code", code, "error", err)
+	level := slog.LevelDebug
+	if code == codeNotAllowed && k.overstepped.CompareAndSwap(false, true) {
+		level = slog.LevelWarn
+	}
+	k.log(level, k.session, "message refused", "event", "message_refused", "code", code, "error", err, "caller", k.caller.Name, "remote", k.remote)
 }
 
 func (p peer) logRefused(err error) {

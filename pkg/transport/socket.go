@@ -38,18 +38,19 @@ type socket struct {
 	// refuse makes the message that tells an error: why there is no session, above all.
 	refuse func(err error) []byte
 	// goodbye reports whether a message asks for the socket to be closed; nil: none does.
-	goodbye func(text []byte) bool
-	dialog  *dialog // on /mcp
-	caller  access.Caller
-	counted string         // whose messages its own are counted among
-	origin  session.Origin // how a session that the socket opens came to be
-	hold    session.Hold   // what the socket has of its session; set with it
-	agent   bool           // it came by a handle
-	tell    atomic.Bool    // the next observation is to tell the session's id
-	base    string         // where the client reaches the server
-	remote  string         // the client's address
-	resume  time.Duration  // how long the session waits for the client if the socket is lost
-	parted  atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
+	goodbye     func(text []byte) bool
+	dialog      *dialog // on /mcp
+	caller      access.Caller
+	counted     string         // whose messages its own are counted among
+	origin      session.Origin // how a session that the socket opens came to be
+	hold        session.Hold   // what the socket has of its session; set with it
+	agent       bool           // it came by a handle
+	overstepped atomic.Bool    // a message wanted what the caller may not have
+	tell        atomic.Bool    // the next observation is to tell the session's id
+	base        string         // where the client reaches the server
+	remote      string         // the client's address
+	resume      time.Duration  // how long the session waits for the client if the socket is lost
+	parted      atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
 
 	ctx   context.Context // ends when the socket has gone, and with it the call that runs
 	gone  context.CancelCauseFunc
