@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
@@ -26,6 +28,7 @@ const (
 // A browser fetches pages by a transport, which is a network or a recording: redirects and limits are the same by either.
 type browser struct {
 	transport http.RoundTripper
+	room      *semaphore.Weighted // of newRoom; all browsers of an environment have the same
 	time      time.Duration
 	log       *slog.Logger
 }
@@ -44,8 +47,8 @@ func newTransport(g *guard) *http.Transport {
 // fetch gets a page and renders it.
 func (b browser) fetch(ctx context.Context, in Fetch) (Page, error) {
 	var page Page
-	err := b.do(ctx, http.MethodGet, in.URL, func(res *http.Response) (err error) {
-		page, err = render(res, in)
+	err := b.do(ctx, http.MethodGet, in.URL, func(ctx context.Context, res *http.Response) (err error) {
+		page, err = b.render(ctx, res, in)
 		return err
 	})
 	return page, err
@@ -54,7 +57,7 @@ func (b browser) fetch(ctx context.Context, in Fetch) (Page, error) {
 // head asks for a page's headers.
 func (b browser) head(ctx context.Context, in Address) (Head, error) {
 	var head Head
-	err := b.do(ctx, http.MethodHead, in.URL, func(res *http.Response) error {
+	err := b.do(ctx, http.MethodHead, in.URL, func(_ context.Context, res *http.Response) error {
 		head = Head{URL: pageOf(res.Request.URL), Status: res.StatusCode,
 			ContentType: valid(res.Header.Get("Content-Type")), LastModified: valid(res.Header.Get("Last-Modified"))}
 		if res.ContentLength >= 0 {
@@ -66,7 +69,7 @@ func (b browser) head(ctx context.Context, in Address) (Head, error) {
 }
 
 // do sends a request, follows redirects, and has read take the response. Its error is one for the model, or that of ctx.
-func (b browser) do(ctx context.Context, method, address string, read func(*http.Response) error) error {
+func (b browser) do(ctx context.Context, method, address string, read func(context.Context, *http.Response) error) error {
 	at, err := parseURL(address)
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func (b browser) do(ctx context.Context, method, address string, read func(*http
 	}}
 	res, err := client.Do(req)
 	if err == nil {
-		err = read(res)
+		err = read(limited, res)
 		res.Body.Close()
 	}
 	var told *tools.Failure

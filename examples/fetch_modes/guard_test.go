@@ -117,7 +117,7 @@ func (w *world) resolveNext(_ context.Context, host string) ([]netip.Addr, error
 }
 
 func (w *world) browser() browser {
-	return browser{transport: w.client, time: fetchTime, log: slog.New(slog.DiscardHandler)}
+	return browser{transport: w.client, room: newRoom(), time: fetchTime, log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *world) fetch(t *testing.T, url string) (Page, error) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -10,8 +12,6 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-
-	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
 const (
@@ -21,26 +21,49 @@ const (
 	maxLinks  = 256 << 10 // bytes of links that are made absolute: a long address repeats in each
 )
 
-// markdown converts a page whose links are relative to base.
-func markdown(source string, base *url.URL) (string, error) {
-	doc, err := html.Parse(strings.NewReader(source)) // refuses more than 512 levels
+// markdown converts a page whose links are relative to base, and reports whether it has more than is converted.
+func markdown(ctx context.Context, source string, base *url.URL) (text string, more bool, err error) {
+	doc, more, err := parse(ctx, source)
 	if err != nil {
-		return "", tools.Fail("the page's HTML is nested too deeply for Markdown: ask for the format text or raw")
+		return "", false, err
 	}
 	t := tamer{base: base, budget: maxLinks}
 	t.tame(doc, 0)
-	text, err := newConverter().ConvertNode(doc)
-	return string(text), err
+	if err := ctx.Err(); err != nil {
+		return "", false, err
+	}
+	converted, err := newConverter().ConvertNode(doc)
+	return string(converted), more, err
 }
 
 // newConverter leaves Markdown's own characters as they are: models read it as text, and to escape them can cost the square of
 // their number.
 func newConverter() *converter.Converter {
-	return converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
 		base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(),
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorNone)), // alignment repeats the longest cell's length in each row
 	))
+	for level := 1; level <= 6; level++ {
+		c.Register.RendererFor(fmt.Sprintf("h%d", level), converter.TagTypeBlock, heading(level), converter.PriorityEarly)
+	}
+	return c
+}
+
+// heading writes a heading. The plugin's own takes a # at the end for one that was escaped, and overwrites what is before it.
+func heading(level int) converter.HandleRenderFunc {
+	return func(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+		var b strings.Builder
+		ctx.RenderChildNodes(ctx, &b, n)
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if before, ends := strings.CutSuffix(text, "#"); ends && !strings.HasSuffix(before, `\`) {
+			text = before + `\#` // which would close the heading
+		}
+		if text != "" {
+			fmt.Fprintf(w, "\n\n%s %s\n\n", strings.Repeat("#", level), text)
+		}
+		return converter.RenderSuccess
+	}
 }
 
 // A tamer makes a document's links absolute, and takes out what would make its Markdown far larger than its HTML.
@@ -55,7 +78,7 @@ type shape struct {
 	rows, widest, inLast int  // rows, the most cells of one, and those that stand in no row yet
 }
 
-// tame walks a document of at most 512 levels; nested counts the lists and quotes around n.
+// tame walks a document of at most maxDepth levels; nested counts the lists and quotes around n.
 func (t *tamer) tame(n *html.Node, nested int) shape {
 	switch n.DataAtom {
 	case atom.Ul, atom.Ol, atom.Li, atom.Blockquote:
@@ -98,26 +121,16 @@ func flatten(n *html.Node) {
 	}
 }
 
-// attributes makes links absolute, and drops the numbers of cells to make, and long ones before each item.
+// attributes makes links absolute.
 func (t *tamer) attributes(n *html.Node) {
-	kept := n.Attr[:0]
-	for _, a := range n.Attr {
-		switch a.Key {
-		case "colspan", "rowspan":
-			continue
-		case "start":
-			if len(a.Val) > maxStart {
-				continue
-			}
-		case "href", "src":
-			a.Val = t.absolute(a.Val)
+	for i, a := range n.Attr {
+		if a.Key == "href" || a.Key == "src" {
+			n.Attr[i].Val = t.absolute(a.Val)
 			if n.DataAtom == atom.Base {
-				t.rebase(a.Val)
+				t.rebase(n.Attr[i].Val)
 			}
 		}
-		kept = append(kept, a)
 	}
-	n.Attr = kept
 }
 
 func (t *tamer) absolute(link string) string {

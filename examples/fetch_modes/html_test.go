@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,55 @@ func TestFormats(t *testing.T) {
 		formatMarkdown: "# Head\n\nOne **bold** word, [link](http://public.test/b/next), [a_b*c*](d).\n\n|Day|Opens|\n|---|---|\n|Monday|9|\n\n- first\n- second\n\n```\na\n  b\n```",
 		"raw":          sample,
 	} {
-		title, text, err := renderHTML(sample, here, format)
-		if err != nil || title != "A page" || text != want {
+		title, text, more, err := renderHTML(t.Context(), sample, here, format)
+		if err != nil || more || title != "A page" || text != want {
 			t.Errorf("%s: title %q, %v, text\n%s\nwant\n%s", format, title, err, text, want)
 		}
+	}
+}
+
+// TestRepairs: what pages leave out, or leave open, is read as browsers read it.
+func TestRepairs(t *testing.T) {
+	for source, want := range map[string]string{
+		"<p>a<p>b<div>c</div>d":                           "a\n\nb\n\nc\n\nd",
+		"<ul><li>a<ul><li>b</ul><li>c</ul>":               "- a\n  \n  - b\n- c",
+		"<b>a<p>b</p></i></b> c":                          "**a**\n\n**b**\n\nc",
+		"<table><td>a<td>b<tr><td>c</p><td>d</table>e":    "|||\n|---|---|\n|a|b|\n|c|d|\n\ne",
+		"<table>x<tr><td>a</table>":                       "x\n\n||\n|---|\n|a|",
+		"a<td>b</td></tr>c":                               "abc",
+		"<div><table><tr><td>a</div>b</table>c</div>":     "||\n|---|\n|ab|\n\nc",
+		"<template><p>a</template>b<script><p>c</script>": "b",
+		"<svg><path d=1 /><g>a</g></svg><br/>b":           "a  \nb",
+		"<a href=x>a<a href=y>b</a>c":                     "[a](http://public.test/a/x)[b](http://public.test/a/y)c",
+		"<title>t</title><pre>\na\n</pre>\x00":            "```\na\n```",
+		"<h2>C#</h2><h3>#</h3><h1> </h1><h1>a <b>b</b>":   "## C\\#\n\n### \\#\n\n# a **b**",
+	} {
+		text, more, err := markdown(t.Context(), source, here)
+		if text != want || more || err != nil {
+			t.Errorf("%s: %q, %v, %v; want %q", source, text, more, err, want)
+		}
+	}
+}
+
+// TestClipped: what is not read of a page is said to be missing.
+func TestClipped(t *testing.T) {
+	for name, c := range map[string]struct {
+		source  string
+		formats []string
+	}{
+		"nodes": {strings.Repeat("<p>a", maxNodes/2), []string{formatMarkdown}},
+		"bytes": {"<p>" + strings.Repeat("word ", maxHTML/5+1), []string{formatMarkdown, formatText}},
+	} {
+		for _, format := range []string{formatMarkdown, formatText, "raw"} {
+			_, text, more, err := renderHTML(t.Context(), c.source, here, format)
+			if want := slices.Contains(c.formats, format); more != want || err != nil || text == "" {
+				t.Errorf("%s, %s: more %v, %v; want %v", name, format, more, err, want)
+			}
+		}
+	}
+	deep := strings.Repeat("<div>", 10*maxDepth) + "a" + strings.Repeat("</div>", 10*maxDepth) + "b"
+	if text, more, err := markdown(t.Context(), deep, here); text != "a\n\nb" || more || err != nil {
+		t.Errorf("deep: %q, %v, %v", text, more, err)
 	}
 }
 
@@ -41,6 +87,7 @@ func TestHostileHTML(t *testing.T) {
 	for name, source := range map[string]string{
 		"divs":         fill("", "<div>", ""),
 		"formatting":   fill("", "<b>x", ""),
+		"reopened":     fill("<p>"+formattingLeftOpen(480), "<p>x", ""),
 		"quotes":       fill(strings.Repeat("<blockquote>", 100), "a<br>", ""),
 		"lists":        fill(strings.Repeat("<ul><li>", 100), "a<br>", ""),
 		"numbers":      fill(strings.Repeat("<ol start=9223372036854775807><li>", 100), "a<br>", ""),
@@ -76,7 +123,7 @@ func TestHostileHTML(t *testing.T) {
 			t.Parallel()
 			for _, format := range []string{formatMarkdown, formatText} {
 				start := time.Now()
-				_, text, err := renderHTML(source, long, format)
+				_, text, _, err := renderHTML(t.Context(), source, long, format)
 				took := time.Since(start)
 				t.Logf("%s: %v, %d bytes, %v", format, took, len(text), err)
 				if took > 20*time.Second || len(text) > 8*size+maxLinks {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"mime"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
@@ -21,8 +23,16 @@ const (
 	formatText     = "text"
 )
 
+const (
+	maxHTML    = 512 << 10 // bytes of HTML that are rendered; as it is, a page may be longer
+	maxRenders = 4         // pages that are rendered at once, by all sessions; TestMemory holds what they take
+)
+
+// newRoom is what browsers share so that they render no more pages at once than the machine's memory takes.
+func newRoom() *semaphore.Weighted { return semaphore.NewWeighted(maxRenders) }
+
 // render reads a response within the limits of a fetch and puts it into the format asked for.
-func render(res *http.Response, in Fetch) (Page, error) {
+func (b browser) render(ctx context.Context, res *http.Response, in Fetch) (Page, error) {
 	at := res.Request.URL
 	if coding := res.Header.Get("Content-Encoding"); coding != "" {
 		return Page{}, tools.Failf("%s is compressed by %.40q, which was not asked for: try another page", pageOf(at), coding)
@@ -39,31 +49,41 @@ func render(res *http.Response, in Fetch) (Page, error) {
 	if err != nil || !isText(media) {
 		return Page{}, tools.Failf("%s is of type %.80q: only text, HTML, JSON and XML can be read; try another page", pageOf(at), header)
 	}
+	if err := b.room.Acquire(ctx, 1); err != nil {
+		return Page{}, err
+	}
+	defer b.room.Release(1)
 	source, err := decode(body, header)
 	if err != nil {
 		return Page{}, tools.Failf("%s is in a character set that is not known: try another page", pageOf(at))
 	}
 	page := Page{URL: pageOf(at), Status: res.StatusCode, ContentType: valid(media), Text: source}
 	if media == "text/html" || media == "application/xhtml+xml" {
-		if page.Title, page.Text, err = renderHTML(source, at, in.Format); err != nil {
+		var clipped bool
+		if page.Title, page.Text, clipped, err = renderHTML(ctx, source, at, in.Format); err != nil {
 			return Page{}, err
 		}
+		more = more || clipped
 	}
 	page.Text, page.Truncated = cut(page.Text, in.MaxBytes, more)
 	return page, nil
 }
 
-// renderHTML is a page in one of the formats.
-func renderHTML(source string, at *url.URL, format string) (title, text string, err error) {
-	title, text = plain(source)
+// renderHTML is a page in one of the formats, and whether it has more than was read of it.
+func renderHTML(ctx context.Context, source string, at *url.URL, format string) (title, text string, more bool, err error) {
+	read := source
+	if len(read) > maxHTML {
+		read, more = cut(read, maxHTML, true)
+	}
+	title, text = plain(read)
 	switch format {
 	case formatText:
-		return title, text, nil
+		return title, text, more, ctx.Err()
 	case formatMarkdown:
-		text, err = markdown(source, at)
-		return title, text, err
+		text, fewer, err := markdown(ctx, read, at)
+		return title, text, more || fewer, err
 	}
-	return title, source, nil
+	return title, source, false, ctx.Err()
 }
 
 func isText(media string) bool {
