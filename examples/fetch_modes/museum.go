@@ -43,22 +43,22 @@ const museumTime = 2 * time.Second
 var site embed.FS
 
 // recordMuseum records the museum, which is served for that on the loopback interface and nowhere else.
-func recordMuseum(ctx context.Context, name string, log *slog.Logger) error {
+func recordMuseum(ctx context.Context, name string, log *slog.Logger) (tally, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return tally{}, err
 	}
 	srv := &http.Server{Handler: museum()}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	network := newTransport(museumNetwork(ln.Addr()))
-	err = record(ctx, name, browser{transport: network, time: museumTime, log: log}, museumPages)
+	t, err := record(ctx, name, browser{transport: network, room: newRoom(), time: museumTime, log: log}, museumPages)
 	network.CloseIdleConnections()
 	err = errors.Join(err, srv.Close())
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)
 	}
-	return err
+	return t, err
 }
 
 // museumNetwork is a guarded network in which museum.example is all there is.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -38,24 +39,27 @@ func recordMain(args []string) int {
 	g := newGuard(allowList{})
 	fs := flag.NewFlagSet("fetch_modes record [URL...]", flag.ContinueOnError)
 	g.flags(fs)
-	if err := fs.Parse(args); err != nil {
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	var t tally
 	var err error
 	if fs.NArg() == 0 {
-		err = recordMuseum(ctx, recordingFile, log)
+		t, err = recordMuseum(ctx, recordingFile, log)
 	} else {
 		network := newTransport(g)
 		defer network.CloseIdleConnections()
-		err = record(ctx, recordingFile, browser{transport: network, time: fetchTime, log: log}, fs.Args())
+		t, err = record(ctx, recordingFile, browser{transport: network, room: newRoom(), time: fetchTime, log: log}, fs.Args())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return 1
 	}
-	fmt.Printf("recorded into %s.yaml; the next build replays it\n", recordingFile)
+	fmt.Printf("%v; recorded into %s.yaml, and the next build replays it\n", t, recordingFile)
 	return 0
 }

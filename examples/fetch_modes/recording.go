@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -75,11 +74,12 @@ func (fs embeddedFS) IsFileExists(name string) bool {
 
 // newRecorder records what next answers into NAME.yaml, at its Stop. What varies from one recording to the next is left
 // out, and what may be secret.
-func newRecorder(name string, next http.RoundTripper) (*recorder.Recorder, error) {
+func newRecorder(name string, next *recordable) (*recorder.Recorder, error) {
 	return recorder.New(name,
 		recorder.WithMode(recorder.ModeRecordOnly),
+		recorder.WithFS(replacing{cassette.NewDiskFS()}),
 		recorder.WithReplayableInteractions(true), // a page that several lead to is recorded once
-		recorder.WithRealTransport(recordable{next}),
+		recorder.WithRealTransport(next),
 		recorder.WithMatcher(func(r *http.Request, recorded cassette.Request) bool { return r.URL.String() == recorded.URL }),
 		recorder.WithSkipRequestLatency(true),
 		recorder.WithHook(func(i *cassette.Interaction) error {
@@ -92,17 +92,20 @@ func newRecorder(name string, next http.RoundTripper) (*recorder.Recorder, error
 }
 
 // A recordable makes answers of failures, and whole bodies of what may break off or never end.
-type recordable struct{ next http.RoundTripper }
+type recordable struct {
+	next   http.RoundTripper
+	failed failureKind // of the last request that failed
+}
 
-func (r recordable) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *recordable) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := r.next.RoundTrip(req)
 	if err != nil {
-		return failed(req, err), nil
+		return r.fail(req, err), nil
 	}
 	defer res.Body.Close()
 	body, more, err := readBody(res.Body, maxBytes)
 	if err != nil {
-		return failed(req, err), nil
+		return r.fail(req, err), nil
 	}
 	if more {
 		body = append(body, '\n') // one byte more than anybody reads, so that it is too large in replay, too
@@ -111,33 +114,10 @@ func (r recordable) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-func failed(req *http.Request, err error) *http.Response {
+func (r *recordable) fail(req *http.Request, err error) *http.Response {
+	r.failed = kindOf(err)
 	return &http.Response{
 		Status: fmt.Sprint(failedStatus), StatusCode: failedStatus, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{failedHeader: {string(kindOf(err))}}, Body: http.NoBody, Request: req,
+		Header: http.Header{failedHeader: {string(r.failed)}}, Body: http.NoBody, Request: req,
 	}
-}
-
-// record fetches pages by next, follows their redirects, and writes what came of it to NAME.yaml.
-func record(ctx context.Context, name string, b browser, addresses []string) error {
-	for _, address := range addresses { // before the old recording is lost
-		if _, err := parseURL(address); err != nil {
-			return err
-		}
-	}
-	tape, err := newRecorder(name, b.transport)
-	if err != nil {
-		return err
-	}
-	b.transport = tape
-	for _, address := range addresses {
-		_, err := b.fetch(ctx, Fetch{URL: address, MaxBytes: maxBytes, Format: formatText})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			b.log.Info("recorded as it is", "url", address, "answer", err)
-		}
-	}
-	return tape.Stop()
 }

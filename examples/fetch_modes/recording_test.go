@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -24,15 +26,16 @@ func museumRecording(t *testing.T) *recording {
 
 func replay(t *testing.T, url string, format string, limit int) (Page, error) {
 	t.Helper()
-	b := browser{transport: museumRecording(t), time: fetchTime, log: slog.New(slog.DiscardHandler)}
+	b := browser{transport: museumRecording(t), room: newRoom(), time: fetchTime, log: slog.New(slog.DiscardHandler)}
 	return b.fetch(t.Context(), Fetch{URL: url, MaxBytes: limit, Format: format})
 }
 
 // TestRecordingIsTheMuseum records the museum again.
 func TestRecordingIsTheMuseum(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "web")
-	if err := recordMuseum(t.Context(), name, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
+	tally, err := recordMuseum(t.Context(), name, slog.New(slog.DiscardHandler))
+	if want := "19 addresses: 14 pages, 5 failures (1 no such host, 1 not readable, 1 redirects not followed, 1 timeout, 1 unreachable)"; err != nil || tally.String() != want {
+		t.Fatalf("%v, %v; want %s", tally, err, want)
 	}
 	got, err := os.ReadFile(name + ".yaml")
 	if err != nil {
@@ -93,14 +96,14 @@ func TestTooLargeToRecord(t *testing.T) {
 		}
 	}))
 	name := filepath.Join(t.TempDir(), "large")
-	if err := record(t.Context(), name, w.browser(), []string{"http://public.test/"}); err != nil {
+	if _, err := record(t.Context(), name, w.browser(), []string{"http://public.test/"}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := newRecording(cassette.NewDiskFS(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := browser{transport: r, time: fetchTime, log: slog.New(slog.DiscardHandler)}
+	b := browser{transport: r, room: newRoom(), time: fetchTime, log: slog.New(slog.DiscardHandler)}
 	page, err := b.fetch(t.Context(), Fetch{URL: "http://public.test/", MaxBytes: maxBytes, Format: "raw"})
 	if err != nil || len(page.Text) != maxBytes || !page.Truncated {
 		t.Errorf("%d bytes, truncated %v, %v", len(page.Text), page.Truncated, err)
@@ -111,8 +114,53 @@ func TestTooLargeToRecord(t *testing.T) {
 func TestNothingIsRecordedOfWrongAddresses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "web")
 	w := newWorld(t, "", http.HandlerFunc(hello))
-	refusedTo(t, record(t.Context(), name, w.browser(), []string{"http://public.test/", "-help"}), "no address")
+	_, err := record(t.Context(), name, w.browser(), []string{"http://public.test/", "-help"})
+	refusedTo(t, err, "no address")
 	if _, err := os.Stat(name + ".yaml"); err == nil || len(w.dialled) > 0 {
 		t.Errorf("there is a recording, or %v was dialled", w.dialled)
+	}
+}
+
+// TestRecordingWithoutPages: the recording that is there is worth more than one of failures.
+func TestRecordingWithoutPages(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "web")
+	w := newWorld(t, "", http.HandlerFunc(hello))
+	if tally, err := record(t.Context(), name, w.browser(), []string{"http://public.test/", "http://10.0.0.1/"}); err != nil || tally.String() != "2 addresses: 1 page, 1 failure (refused)" {
+		t.Fatalf("%v, %v", tally, err)
+	}
+	before, err := os.ReadFile(name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = record(t.Context(), name, w.browser(), []string{"http://10.0.0.1/", "http://10.0.0.2/"})
+	var none *noPageError
+	if !errors.As(err, &none) || none.tally.failures["refused"] != 2 {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := record(ctx, name, w.browser(), []string{"http://public.test/"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("its caller has gone: %v", err)
+	}
+	if after, err := os.ReadFile(name + ".yaml"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the recording has changed: %v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%v are left, %v", files, err)
+	}
+}
+
+// TestRecordCommand: the exit code tells whether there is a recording. Nothing is dialled: both are refused.
+func TestRecordCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(filepath.Dir(recordingFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if code := recordMain([]string{"http://127.0.0.1/", "http://[::1]/"}); code != 1 {
+		t.Errorf("exit code %d without a page", code)
+	}
+	if files, err := os.ReadDir(filepath.Dir(recordingFile)); err != nil || len(files) > 0 {
+		t.Errorf("%v are written, %v", files, err)
 	}
 }
