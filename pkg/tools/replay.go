@@ -88,10 +88,8 @@ func answerIn[Out any](e *entry, t *track) (out Out, err error) {
 	if err != nil {
 		return out, err
 	}
-	if t.out.any {
-		if value, err = t.withoutSecrets(value); err != nil {
-			return out, err
-		}
+	if value, _, err = t.withoutSecrets(value); err != nil {
+		return out, err
 	}
 	if err := strictjson.Unmarshal(value, &out); err != nil {
 		return out, fmt.Errorf("the recorded value does not fit the type %s: %w", reflect.TypeFor[Out](), err)
@@ -229,6 +227,9 @@ func verify[Out any](e *entry, t *track, answer func(Out) (*mcp.CallToolResult, 
 	if !typed || e.Value == nil || t.out.any {
 		return nil
 	}
+	if _, marked, err := t.withoutSecrets(e.Value); err != nil || marked {
+		return err
+	}
 	was, err := canonical(e.Value)
 	if err != nil {
 		return nil // with numbers that nobody looks at
@@ -247,20 +248,24 @@ func canonical(raw []byte) ([]byte, error) {
 	return appendCanonical(nil, v)
 }
 
-// withoutSecrets leaves out the marks, which need not fit the types of what was there.
-func (t *track) withoutSecrets(value strictjson.Raw) (strictjson.Raw, error) {
+// withoutSecrets leaves out the marks, which need not fit the types of what was there, and reports whether it did.
+func (t *track) withoutSecrets(value strictjson.Raw) (strictjson.Raw, bool, error) {
+	if !t.out.any && !bytes.Contains(value, []byte(`"`+secretMark+`"`)) {
+		return value, false, nil
+	}
 	v, _, err := strictjson.Parse(value)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if t.wrapped {
 		v = map[string]any{"result": v}
 	}
-	v, _ = t.out.take(v, true)
+	v, marked := t.out.empty(v)
 	if object, ok := v.(map[string]any); ok && t.wrapped {
 		v = object["result"]
 	}
-	return strictjson.Marshal(v)
+	out, err := strictjson.Marshal(v)
+	return out, marked, err
 }
 
 // key is the form in which arguments are compared: without secrets and what repeats them, with defaults, canonical.

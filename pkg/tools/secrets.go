@@ -115,7 +115,9 @@ type redaction struct {
 	// remove leaves them out, as far as that is possible: members of objects go, anything else is null. Without it a mark
 	// takes their place.
 	remove bool
-	texts  []string // what was taken out: strings, and numbers as they are spelled
+	// misplaced takes out, too, the marks where the schemas want a number, which a secret was that is none of the schemas'.
+	misplaced bool
+	texts     []string // what was taken out: strings, and numbers as they are spelled
 }
 
 // take redacts v, which must be the caller's alone, and returns it.
@@ -124,10 +126,37 @@ func (s *secrets) take(v strictjson.Value, remove bool) (strictjson.Value, []str
 		return v, nil
 	}
 	r := &redaction{secrets: s, remove: remove}
-	if r.within(s.schemasAt([]any{s.root}), v) {
-		v = r.cover()
+	return r.of(v), r.texts
+}
+
+// empty takes all secrets and marks of them out of a recorded result, as far as its schema wants something else there, and
+// reports whether there were any.
+func (s *secrets) empty(v strictjson.Value) (strictjson.Value, bool) {
+	r := &redaction{secrets: s, remove: true, misplaced: true}
+	v = r.of(v)
+	return v, len(r.texts) > 0
+}
+
+func (r *redaction) of(v strictjson.Value) strictjson.Value {
+	if r.within(r.schemasAt([]any{r.root}), v) {
+		return r.cover()
 	}
-	return v, r.texts
+	return v
+}
+
+// wantNumber reports schemas that speak of numbers, and not of strings.
+func wantNumber(schemas []map[string]any) bool {
+	types := map[string]bool{}
+	for _, s := range schemas {
+		list, ok := s["type"].([]any)
+		if !ok {
+			list = []any{s["type"]}
+		}
+		for _, t := range list {
+			types[fmt.Sprint(t)] = true
+		}
+	}
+	return (types["integer"] || types["number"]) && !types["string"]
 }
 
 func (r *redaction) cover() strictjson.Value {
@@ -139,7 +168,7 @@ func (r *redaction) cover() strictjson.Value {
 
 // within redacts the parts of v, of which schemas speak, or reports that all of it is secret.
 func (r *redaction) within(schemas []map[string]any, v strictjson.Value) (all bool) {
-	if slices.ContainsFunc(schemas, marked) {
+	if slices.ContainsFunc(schemas, marked) || r.misplaced && v == secretMark && wantNumber(schemas) {
 		r.note(v)
 		return true
 	}
@@ -285,8 +314,8 @@ func itemSchemas(schemas []map[string]any, i int) (all []any) {
 // shortSecret is the length below which a secret is not looked for inside other values: it would be found in all of them.
 const shortSecret = 4
 
-// scrub takes secrets out of what repeats them: the strings of v, which must be the caller's alone, and its names, save
-// those to keep, which a schema has made public.
+// scrub takes secrets out of what repeats them: the strings and numbers of v, which must be the caller's alone, and its
+// names, save those to keep, which a schema has made public.
 func scrub(v strictjson.Value, texts []string, keep map[string]bool) strictjson.Value {
 	if len(texts) == 0 {
 		return v
@@ -301,6 +330,10 @@ func scrub(v strictjson.Value, texts []string, keep map[string]bool) strictjson.
 			}
 		}
 		return v
+	case strictjson.Number:
+		if isSecret(v, texts) {
+			return secretMark
+		}
 	case []any:
 		for i, item := range v {
 			v[i] = scrub(item, texts, keep)
@@ -342,37 +375,10 @@ func scrubMessage(message string, texts []string) string {
 	return message
 }
 
-// A memory is the secrets that a session's calls have had, so that a later call that repeats one does not give it away.
-type memory struct{ texts []string }
-
-// maxRemembered bounds a memory; the oldest are forgotten.
-const maxRemembered = 256
-
-// with adds a call's secrets, and returns all to look for, the longest first: one may be part of another.
-func (m *memory) with(texts []string) []string {
-	all := slices.Clone(m.texts)
-	for _, text := range texts {
-		quoted := strconv.Quote(text)
-		for _, form := range []string{text, quoted[1 : len(quoted)-1]} {
-			if slices.Contains(all, form) {
-				continue
-			}
-			if all = append(all, form); len(form) >= shortSecret {
-				m.texts = append(m.texts, form)
-			}
-		}
-	}
-	if extra := len(m.texts) - maxRemembered; extra > 0 {
-		m.texts = slices.Delete(m.texts, 0, extra)
-	}
-	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
-	return all
-}
-
 // redactJSON redacts a text, of which secrets speak, and what it repeats of other secrets. all are those to look for in what
 // is said beside it.
 func redactJSON(s *secrets, raw []byte, m *memory, texts []string) (clean json.RawMessage, all []string, err error) {
-	if !s.any && len(texts) == 0 && len(m.texts) == 0 {
+	if !s.any && len(texts) == 0 && len(m.kept) == 0 {
 		return raw, nil, nil
 	}
 	v, _, err := strictjson.Parse(raw)
@@ -388,7 +394,7 @@ func redactJSON(s *secrets, raw []byte, m *memory, texts []string) (clean json.R
 // opaque are members of MCP's content that are no words: kinds, and what would not be base64 any more.
 var opaque = map[string]bool{"type": true, "mimeType": true, "data": true, "blob": true, "role": true, "audience": true}
 
-// scrubContent is scrub for what MCP gives its names: content and _meta.
+// scrubContent is scrub for what MCP gives its names: content and _meta. A number is left out, since a mark would be none.
 func scrubContent(v strictjson.Value, texts []string) strictjson.Value {
 	switch v := v.(type) {
 	case []any:
@@ -397,11 +403,13 @@ func scrubContent(v strictjson.Value, texts []string) strictjson.Value {
 		}
 	case map[string]any:
 		for name, member := range v {
-			if !opaque[name] {
+			if n, ok := member.(strictjson.Number); ok && isSecret(n, texts) {
+				delete(v, name)
+			} else if !opaque[name] {
 				v[name] = scrubContent(member, texts)
 			}
 		}
-	case string:
+	case string, strictjson.Number:
 		return scrub(v, texts, nil)
 	}
 	return v
