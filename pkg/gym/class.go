@@ -250,8 +250,12 @@ func (c *Class) first(server *mcp.Server) bool {
 	return !seen
 }
 
-// RecordTo has the tool calls of all instances recorded; nil: they are not. It is called before the first is opened.
-func (c *Class) RecordTo(r *tools.Recorder) { c.recorder = r }
+// RecordTo has the tool calls of all instances recorded; nil: they are not. It is called before the first is opened. A
+// recorder whose file the environment replays in this mode is an error.
+func (c *Class) RecordTo(r *tools.Recorder) error {
+	c.recorder = r
+	return c.replays.Recordable(r)
+}
 
 // Close releases what Compile opened. No instance may be open.
 func (c *Class) Close() { c.release() }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
@@ -21,7 +23,11 @@ type Cassette struct {
 }
 
 // A tape is what was read, which the cassettes made of one another by Strict and Free share.
-type tape struct{ entries []*entry }
+type tape struct {
+	name    string      // of the file; "": it has none
+	file    fs.FileInfo // nil: none
+	entries []*entry
+}
 
 // An entry is one recorded call.
 type entry struct {
@@ -52,17 +58,52 @@ func (e *CassetteError) Unwrap() error { return e.Err }
 
 // OpenCassette reads a file that a [Recorder] has written. See [Cassette.Err] for what is wrong with it.
 func OpenCassette(path string) *Cassette {
-	f, err := os.Open(path)
+	t, err := openTape(path)
 	if err != nil {
+		if at, ok := errors.AsType[*CassetteError](err); ok {
+			at.Name = path
+		} else {
+			err = &CassetteError{Name: path, Err: err}
+		}
 		return &Cassette{err: err}
 	}
-	defer f.Close()
-	c := ReadCassette(f)
-	if at, ok := errors.AsType[*CassetteError](c.err); ok {
-		at.Name = path
-	}
-	return c
+	return &Cassette{tape: t}
 }
+
+func openTape(path string) (*tape, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &missingError{path, err}
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, failed.Err // the path is the cassette's name
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t := &tape{name: path}
+	if t.file, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	return t, t.read(f)
+}
+
+// A missingError is a file that has yet to be recorded.
+type missingError struct {
+	path string
+	err  error
+}
+
+func (e *missingError) Error() string {
+	where := ""
+	if wd, err := os.Getwd(); err == nil && !filepath.IsAbs(e.path) {
+		where = " in the working directory " + wd
+	}
+	return fmt.Sprintf("there is no such file%s; record it with -mode production -record %s", where, e.path)
+}
+
+func (e *missingError) Unwrap() error { return e.err }
 
 // ReadCassette reads what a [Recorder] has written: from an embedded file, say.
 func ReadCassette(r io.Reader) *Cassette {
@@ -73,7 +114,8 @@ func ReadCassette(r io.Reader) *Cassette {
 	return &Cassette{tape: t}
 }
 
-// Err is why the cassette cannot be used, or nil: a *[CassetteError], or that of opening the file.
+// Err is why the cassette cannot be used, or nil: a *[CassetteError], unless the cassette itself is none. A file that does
+// not exist is fs.ErrNotExist within it.
 func (c *Cassette) Err() error {
 	switch {
 	case c == nil:
@@ -137,7 +179,7 @@ func boundedLine(in *bufio.Reader) ([]byte, error) {
 		case err == nil:
 			return line[:len(line)-1], nil
 		case err == io.EOF && len(line) > 0:
-			return nil, errors.New("it does not end with a line break, so it may not be whole")
+			return nil, errors.New("it does not end with a line break, so it may not be whole; remove this last line, and record its call again")
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}

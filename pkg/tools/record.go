@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -62,6 +64,8 @@ const (
 type Recorder struct {
 	mu       sync.Mutex
 	w        io.Writer
+	file     fs.FileInfo // that it opened; nil: none
+	header   []byte
 	close    func() error
 	sessions int
 	ended    bool // a write has failed, or it was closed
@@ -69,33 +73,67 @@ type Recorder struct {
 
 // NewRecorder begins a recording on w. The error is that of the first write.
 func NewRecorder(w io.Writer) (*Recorder, error) {
-	r := &Recorder{w: w, close: func() error { return nil }}
 	line, err := strictjson.Marshal(cassetteHeader{cassetteVersion})
 	if err != nil {
 		return nil, err
 	}
+	r := &Recorder{w: w, header: append(line, '\n'), close: func() error { return nil }}
 	return r, r.write(line)
 }
 
 // OpenRecorder begins a recording in a file, which only its owner may read if it is made by this. A recording that is
 // there is continued; any other file is refused, and so is a recording that ends within a line. One recorder at a time may
-// have a file.
+// have a file, until it is closed: another's is refused where the system knows locks, in this process and in others.
 func OpenRecorder(path string) (*Recorder, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; make its directory first: mkdir -p %s", err, filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := continuable(f); err != nil {
+	r, err := recorderOf(f)
+	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r, err := NewRecorder(wholeLines{f})
+	return r, nil
+}
+
+// errTaken is a file that another recorder has.
+var errTaken = errors.New("it is being recorded into by another process, or by another recorder of this one; give each its own file")
+
+// recorderOf locks a file before it looks at it: what another recorder is writing may end anywhere.
+func recorderOf(f *os.File) (*Recorder, error) {
+	st, err := f.Stat()
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	r.close = func() error { return errors.Join(synced(f), f.Close()) }
+	if st.Mode().IsRegular() {
+		if err := lock(f); err != nil {
+			return nil, err
+		}
+		if err := continuable(f); err != nil {
+			return nil, err
+		}
+	}
+	r, err := NewRecorder(wholeLines{f})
+	if err != nil {
+		return nil, err
+	}
+	r.file = st
+	r.close = func() error { return errors.Join(r.unchanged(f), synced(f), f.Close()) }
 	return r, nil
+}
+
+// unchanged takes the header back from a recording that was there and that nothing has been added to.
+func (r *Recorder) unchanged(f *os.File) error {
+	was := r.file.Size()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || was == 0 || st.Size() != was+int64(len(r.header)) {
+		return err
+	}
+	return f.Truncate(was)
 }
 
 // synced has a file on its disk; what is no file of a disk cannot be.
@@ -106,10 +144,10 @@ func synced(f *os.File) error {
 	return f.Sync()
 }
 
-// continuable reports a file that is neither empty nor a recording of this version that ends with a line.
+// continuable reports a file of a disk that is neither empty nor a recording of this version that ends with a line.
 func continuable(f *os.File) error {
 	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
+	if err != nil || st.Size() == 0 {
 		return err
 	}
 	first := make([]byte, min(st.Size(), 1<<10))
@@ -125,7 +163,7 @@ func continuable(f *os.File) error {
 		return err
 	}
 	if last[0] != '\n' {
-		return errors.New("the recording in it ends in the middle of a line; remove that part, or choose another file")
+		return errors.New("the recording in it ends in the middle of a line; remove that part (its last line, which a process that was killed has left), or choose another file")
 	}
 	return nil
 }
@@ -166,7 +204,8 @@ func (r *Recorder) fail(err error) error {
 	return err
 }
 
-// Close ends the recording and closes the file that [OpenRecorder] opened. Calls that are answered later are not recorded.
+// Close ends the recording and closes the file that [OpenRecorder] opened, which is as it was if it was a recording and no
+// call came. Calls that are answered later are not recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -304,5 +306,87 @@ func TestRecorderFiles(t *testing.T) {
 		if got, _ := os.ReadFile(other); string(got) != text {
 			t.Errorf("%q was changed to %q", text, got)
 		}
+	}
+}
+
+// A file has one recorder at a time, and is as it was where one has recorded nothing.
+func TestRecordersDoNotShareAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	first, err := OpenRecorder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := OpenRecorder(path); !locks {
+		t.Logf("no locks here: %v, %v", second, err)
+	} else if !errors.Is(err, errTaken) || !strings.HasPrefix(err.Error(), path+": it is being recorded into by another process") {
+		t.Errorf("a second recorder: %v", err)
+	}
+	spec := &mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	if err := errors.Join(first.Session().Call(spec, nil, FailureResult("x"), nil), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenRecorder(path)
+	if err != nil {
+		t.Fatalf("after the first: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != string(was) {
+		t.Errorf("it has %q, %v; want %q", now, err, was)
+	}
+	none := filepath.Join(t.TempDir(), "none", "calls.jsonl")
+	if _, err := OpenRecorder(none); !errors.Is(err, os.ErrNotExist) || !strings.HasSuffix(err.Error(), "mkdir -p "+filepath.Dir(none)) {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
+const recordIn = "OPENENV_TEST_RECORD_IN"
+
+// TestRecordersOfProcesses: the file of a recorder is refused to another process, until the first has ended, however that was.
+func TestRecordersOfProcesses(t *testing.T) {
+	if path := os.Getenv(recordIn); path != "" { // the other process
+		_, err := OpenRecorder(path)
+		fmt.Printf("opened: %v\n", err)
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return
+	}
+	if !locks {
+		t.Skip("no locks here")
+	}
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	other := exec.Command(os.Args[0], "-test.run=^TestRecordersOfProcesses$")
+	other.Env = append(os.Environ(), recordIn+"="+path)
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != "opened: <nil>\n" {
+		t.Errorf("the other process: %q, %v", line, err)
+	}
+	if _, err := OpenRecorder(path); !errors.Is(err, errTaken) {
+		t.Errorf("while it records: %v", err)
+	}
+	_ = other.Process.Kill()
+	_ = other.Wait()
+	r, err := OpenRecorder(path)
+	if err != nil {
+		t.Fatalf("after it was killed: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }

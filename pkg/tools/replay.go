@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -192,7 +194,7 @@ func newTrack[In, Out any](c *Cassette, in *Input[In], spec *mcp.Tool, answer fu
 			err = verify(e, t, answer)
 		}
 		if err != nil {
-			return nil, &CassetteError{Line: e.line, Err: err}
+			return nil, &CassetteError{Name: c.tape.name, Line: e.line, Err: err}
 		}
 		t.keys[e] = key
 		ordinal := fmt.Sprint(e.run, " ", e.Session, " ", e.Episode, " ", key)
@@ -377,10 +379,19 @@ func (r *Replays) reel(tape *tape) *reel {
 
 // replayed lists tools, for messages.
 func (r *Replays) replayed() string {
-	var names []string
-	for name := range r.tracks {
-		names = append(names, name)
+	return strings.Join(slices.Sorted(maps.Keys(r.tracks)), ", ")
+}
+
+// Recordable reports a recorder whose file these tools replay: what they replay would be added to it.
+func (r *Replays) Recordable(to *Recorder) error {
+	if r == nil || to == nil || to.file == nil {
+		return nil
 	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	for _, name := range slices.Sorted(maps.Keys(r.tracks)) {
+		if t := r.tracks[name].cassette.tape; t.file != nil && os.SameFile(t.file, to.file) {
+			return &CassetteError{Name: t.name, Err: fmt.Errorf(
+				"tool %q replays it in this mode, so it cannot be recorded into; record with -mode production, or into another file", name)}
+		}
+	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -173,7 +175,7 @@ func TestReplayErrorsOfAuthors(t *testing.T) {
 		{"nil cassette", Modes("t", "", Simulation(Replay(nil, askLive))), "the cassette is nil: make it with OpenCassette or ReadCassette"},
 		{"nil and strict", Modes("t", "", Simulation(Replay((*Cassette)(nil).Strict(), askLive))), "the cassette is nil"},
 		{"zero cassette", Modes("t", "", Simulation(Replay(&Cassette{}, askLive))), "the cassette is empty: make it"},
-		{"no file", Modes("t", "", Simulation(Replay(OpenCassette(path), askLive))), path},
+		{"no file", Modes("t", "", Simulation(Replay(OpenCassette(path), askLive))), path + ": there is no such file; record it with -mode production -record " + path},
 		{"broken", Modes("t", "", Simulation(Replay(withValue(`"failure":5`).Strict(), askLive))), "the cassette: line 2: failure: a number does not fit string"},
 		{"another type", Modes("t", "", Simulation(Replay(withValue(`"value":5`), askLive))), "line 2: the recorded value does not fit the type string"},
 		{"too many members", Modes("t", "", Simulation(Replay(withValue(`"value":{"X":1,"Y":2,"Z":3}`), func(*desk, context.Context, None) (point, error) {
@@ -236,7 +238,7 @@ func TestCassettesThatAreRefused(t *testing.T) {
 		{"no session", strings.Replace(line(`,"value":1`), `"session":1`, `"session":0`, 1), "line 2: want a session from 1 on"},
 		{"no tool", strings.Replace(line(`,"value":1`), `"tool":"t"`, `"tool":""`, 1), "line 2: tool"},
 		{"a result of another form", line(`,"result":{"content":5}`), "line 2: result"},
-		{"not whole", strings.TrimSuffix(line(`,"value":1`), "\n"), "line 2: it does not end with a line break"},
+		{"not whole", strings.TrimSuffix(line(`,"value":1`), "\n"), "line 2: it does not end with a line break, so it may not be whole; remove this last line, and record its call again"},
 		{"too deep", line(`,"value":` + strings.Repeat("[", maxCassetteDepth) + strings.Repeat("]", maxCassetteDepth)), "line 2: invalid JSON: objects and arrays nest deeper"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -261,4 +263,74 @@ func (e *endless) Read(b []byte) (int, error) {
 		b[i] = ' '
 	}
 	return len(b), nil
+}
+
+// TestCassetteErrorsNameTheFile: whatever is wrong with a file, and however it is found, its name and line are told.
+func TestCassetteErrorsNameTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("testdata", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	line := `{"session":1,"episode":0,"tool":"ask","arguments":{},`
+	for file, test := range map[string]struct {
+		text string
+		line int
+	}{
+		"testdata/empty.jsonl":  {"", 1},
+		"testdata/broken.jsonl": {cassetteHead + line + `"value":`, 2},
+		"testdata/other.jsonl":  {cassetteHead + line + `"value":"x"}` + "\n" + line + `"value":5}` + "\n", 3},
+		"testdata/none.jsonl":   {line: 0},
+		"testdata":              {line: 1},
+	} {
+		if file != "testdata" && test.line > 0 {
+			if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []*Cassette{OpenCassette(file), OpenCassette(file).Strict(), OpenCassette(file).Strict().Free()} {
+			err := New(Modes("ask", "", Simulation(Replay(c, askLive)))).Register(newServer(), ModeSimulation)
+			at, ok := errors.AsType[*CassetteError](err)
+			if !ok || at.Name != file || at.Line != test.line || strings.Count(err.Error(), file) > 2 {
+				t.Errorf("%s: %#v, %v", file, at, err)
+			}
+			if missing := errors.Is(err, os.ErrNotExist); missing != (test.line == 0) ||
+				missing && !(strings.Contains(err.Error(), "in the working directory /") && strings.HasSuffix(err.Error(), "; record it with -mode production -record "+file)) {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+// A file is not recorded into by who replays it, by whatever name either has it.
+func TestReplayedFilesAreNotRecordedInto(t *testing.T) {
+	t.Chdir(t.TempDir())
+	open := func(name string) *Recorder {
+		t.Helper()
+		r, err := OpenRecorder(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		return r
+	}
+	if err := open("calls.jsonl").Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("calls.jsonl", "link.jsonl"); err != nil {
+		t.Skip(err)
+	}
+	set := New(Modes("ask", "", Simulation(Replay(OpenCassette("calls.jsonl").Strict(), askLive)), Production(askLive)))
+	simulated, live := set.Replays(ModeSimulation), set.Replays(ModeProduction)
+	same := open("link.jsonl")
+	err := simulated.Recordable(same)
+	if at, ok := errors.AsType[*CassetteError](err); !ok || at.Name != "calls.jsonl" || !strings.Contains(err.Error(), `tool "ask" replays it in this mode`) {
+		t.Errorf("%v", err)
+	}
+	memory, err := NewRecorder(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(live.Recordable(same), simulated.Recordable(open("other.jsonl")), simulated.Recordable(memory), simulated.Recordable(nil)); err != nil {
+		t.Error(err)
+	}
 }

@@ -89,7 +89,10 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
-	class.RecordTo(o.Recorder)
+	if err := class.RecordTo(o.Recorder); err != nil {
+		class.Close()
+		return nil, err
+	}
 	s := &Server{
 		class: class, opts: o, log: o.Logger, versions: versionContexts(), single: newStateless(o),
 		budget: budget{limit: o.MaxInFlight},
