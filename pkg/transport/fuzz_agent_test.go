@@ -112,7 +112,7 @@ func FuzzAgent(f *testing.F) {
 	srv := fuzzServer(f)
 	headers, d, box := fuzzAgents(f, srv)
 	addTraffic(f, requests)
-	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`} { // what this has found
+	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`, `{"jsonrpc":"2.0","params":0}`} { // what this has found
 		f.Add([]byte(found))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

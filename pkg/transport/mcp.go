@@ -145,10 +145,10 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: "id must be a string or an integer of at most 53 bits"})
 	case agentID != "" && head.batch == 0 && !head.rpc2: // not every request reaches the SDK, which looks at it
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidRequest, Message: `invalid request: jsonrpc must be "2.0"`})
-	case agentID != "" && head.oddParams:
-		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidParams, Message: "params must be an object"})
 	case (agentID != "" || version >= stateless) && head.method == "" && strictjson.Raw(body).Kind() == '{' && !isAnswer(body): // the SDK would take it for an answer
 		writeRPC(w, http.StatusBadRequest, head.id, errNoMethod)
+	case agentID != "" && head.oddParams:
+		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidParams, Message: "params must be an object"})
 	case agentID != "" && head.batch > maxBatch:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: fmt.Sprintf("a batch of %d; at most %d are served", head.batch, maxBatch)})
 	case agentID != "" && head.initialises:
