@@ -20,6 +20,7 @@ var cassetteLines = []string{
 	`{"session":2,"episode":1,"tool":"fetch","arguments":{},"error":{"type":"invalid_args","message":"invalid arguments: a.0: no","fields":[{"type":"value_error","loc":["a",0],"msg":"no","input":5.0}]}}`,
 	`{"session":3,"episode":0,"tool":"pic","arguments":{},"result":{"content":[{"type":"image","mimeType":"image/png","data":"cGl4ZWxz"}],"_meta":{"n":9007199254740993}}}`,
 	`{"session":3,"episode":0,"tool":"pic","arguments":{},"result":{"content":[],"structuredContent":{"a":[1e400]},"isError":true}}`,
+	`{"session":3,"episode":0,"tool":"pic","arguments":{},"result":{"_metA":{"n":1},"StructuredContent":{"a":1}}}`, // this has found
 }
 
 // FuzzReadCassette: whatever the bytes are, a cassette is either refused with the line that is wrong, or each of its calls

@@ -33,17 +33,17 @@ func Freeze(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 // keepNumbers puts back what the SDK decodes into maps, whose numbers are floats. text is the result as MCP spells it.
 func keepNumbers(text []byte, res *mcp.CallToolResult) error {
 	var raw struct {
-		Meta       map[string]json.RawMessage `json:"_meta"`
-		Structured json.RawMessage            `json:"structuredContent"`
+		Meta       map[string]strictjson.Raw `json:"_meta"`
+		Structured strictjson.Raw            `json:"structuredContent"`
 	}
-	if err := json.Unmarshal(text, &raw); err != nil {
+	if err := strictjson.Unmarshal(text, &raw); err != nil { // names by their case, as the SDK does
 		return err
 	}
 	for key, value := range raw.Meta {
-		res.Meta[key] = value
+		res.Meta[key] = json.RawMessage(value)
 	}
 	if raw.Structured != nil {
-		res.StructuredContent = raw.Structured
+		res.StructuredContent = json.RawMessage(raw.Structured)
 	}
 	return nil
 }
