@@ -112,7 +112,8 @@ func FuzzAgent(f *testing.F) {
 	srv := fuzzServer(f)
 	headers, d, box := fuzzAgents(f, srv)
 	addTraffic(f, requests)
-	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`, `{"jsonrpc":"2.0","params":0}`} { // what this has found
+	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`, `{"jsonrpc":"2.0","params":0}`,
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`} { // what this has found
 		f.Add([]byte(found))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -204,7 +205,7 @@ func checkAgentAnswer(t *testing.T, reply []byte, r agentReading, unread error) 
 		t.Fatalf("code %d: %s", code, reply)
 	case unread == nil && !r.refused && id != r.id:
 		t.Fatalf("the answer lacks the id %v: %s", r.id, reply)
-	case unread == nil && !r.refused && r.method == "tools/call" && params["name"] == "say" && says && len(params) == 2 && at(answer, "result", "structuredContent", "result") != text:
+	case unread == nil && !r.refused && r.due && r.method == "tools/call" && params["name"] == "say" && says && len(params) == 2 && at(answer, "result", "structuredContent", "result") != text:
 		t.Fatalf("say %q got %s", text, reply)
 	}
 	return code
