@@ -80,7 +80,9 @@ func (c *dialogConn) serves() bool {
 func (c *dialogConn) take(text []byte) (reply []byte) {
 	m, head, err := agentMessage(text)
 	if err == nil && head.method == "initialize" {
-		m, err = nil, errInitializedBefore
+		if m = nil; head.call { // else it is a notification, which has no answer
+			err = errInitializedBefore
+		}
 	}
 	switch {
 	case err != nil:

@@ -113,7 +113,7 @@ func FuzzAgent(f *testing.F) {
 	headers, d, box := fuzzAgents(f, srv)
 	addTraffic(f, requests)
 	for _, found := range []string{`{"id":0,"method":"nosuch"}`, `{"jsonrpc":"2.0","id":1,"method":"nosuch","params":[]}`, `{"jsonrpc":"2.0","params":0}`,
-		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`} { // what this has found
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`, `{"jsonrpc":"2.0","method":"initialize"}`} { // what this has found
 		f.Add([]byte(found))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
