@@ -301,7 +301,7 @@ func (s *face) components() object {
 				"built_ahead": integer, "waiting": integer,
 			}},
 			"Closed": object{"type": "object", "properties": object{"session_id": text, "closed": boolean, "closing": boolean}},
-			"HandleRequest": object{"type": "object", "properties": object{
+			"HandleRequest": object{"type": "object", "additionalProperties": false, "properties": object{
 				"token_s": object{"type": []string{"number", "null"}, "exclusiveMinimum": 0, "description": "How long the handle's token is to last."},
 			}},
 			"Handle": object{"type": "object", "required": []string{"handle", "url"}, "properties": object{"handle": text, "url": text, "token": text, "expires_at": integer}},
