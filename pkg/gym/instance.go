@@ -230,7 +230,7 @@ func (a ToolAnswer) Observation() Observed {
 // Wire is the answer's result as OpenEnv's clients read it. Err must be nil.
 func (a ToolAnswer) Wire() WireResult {
 	data := strictjson.Raw(a.Data)
-	if text, ok := failureText(a.Result); ok {
+	if text, ok := tools.FailureText(a.Result); ok { // which is its data, too
 		data, _ = strictjson.Marshal(text)
 	}
 	content := a.Result.Content
@@ -242,18 +242,6 @@ func (a ToolAnswer) Wire() WireResult {
 		r.Meta = a.Result.Meta
 	}
 	return r
-}
-
-// failureText is the message of a tool's own failure, which is also its data.
-func failureText(res *mcp.CallToolResult) (string, bool) {
-	if !res.IsError || len(res.Content) == 0 {
-		return "", false
-	}
-	t, ok := res.Content[0].(*mcp.TextContent)
-	if !ok {
-		return "", false
-	}
-	return t.Text, true
 }
 
 // A WireResult is a tool's result in OpenEnv's spelling (FastMCP's CallToolResult).

@@ -71,11 +71,17 @@ func (in *Input[T]) tryDefaults() error {
 	return strictjson.UnmarshalIntegers(raw, new(T))
 }
 
+// argumentsOf are a call's arguments: no bytes at all stand for the empty object.
+func argumentsOf(raw []byte) []byte {
+	if len(raw) == 0 {
+		return []byte("{}")
+	}
+	return raw
+}
+
 // Decode reads checked JSON; no bytes at all stand for the empty object. The error is an *[InputError].
 func (in *Input[T]) Decode(raw []byte) (v T, err error) {
-	if len(raw) == 0 {
-		raw = []byte("{}")
-	}
+	raw = argumentsOf(raw)
 	value, plain, err := strictjson.Parse(raw)
 	if err != nil {
 		return v, unreadable(err)

@@ -291,10 +291,7 @@ func (s *Recording) line(spec *mcp.Tool, args []byte, res *mcp.CallToolResult, f
 		return nil, err
 	}
 	call := cassetteCall{Session: s.number, Episode: s.episode, Tool: spec.Name}
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
-	v, _, err := strictjson.Parse(args)
+	v, _, err := strictjson.Parse(argumentsOf(args))
 	if err != nil {
 		return nil, err
 	}

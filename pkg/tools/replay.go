@@ -109,24 +109,13 @@ func (e *entry) value() (strictjson.Raw, error) {
 		return nil, err
 	}
 	if res.IsError {
-		if t, ok := firstText(res); ok {
+		if t, ok := FailureText(res); ok {
 			return nil, Fail(t)
 		}
 		return nil, errors.New("the recorded result is a failure without a text")
 	}
 	data, err := Data(res)
 	return strictjson.Raw(data), err
-}
-
-func firstText(res *mcp.CallToolResult) (string, bool) {
-	if len(res.Content) == 0 {
-		return "", false
-	}
-	t, ok := res.Content[0].(*mcp.TextContent)
-	if !ok {
-		return "", false
-	}
-	return t.Text, true
 }
 
 // wholeResult is the line's result for a function that returns one.
@@ -272,10 +261,7 @@ func (t *track) withoutSecrets(value strictjson.Raw) (strictjson.Raw, bool, erro
 
 // key is the form in which arguments are compared: without secrets and what repeats them, with defaults, canonical.
 func (t *track) key(args []byte, m *memory) (string, error) {
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
-	v, _, err := strictjson.Parse(args)
+	v, _, err := strictjson.Parse(argumentsOf(args))
 	if err != nil {
 		return "", err
 	}

@@ -56,11 +56,7 @@ type secrets struct {
 
 // newSecrets reads a schema given as any value that marshals to one, or nil for none.
 func newSecrets(schema any) (*secrets, error) {
-	b, err := strictjson.Marshal(schema)
-	if err != nil {
-		return nil, err
-	}
-	doc, _, err := strictjson.Parse(b)
+	doc, err := schemaDocument(schema)
 	if err != nil {
 		return nil, err
 	}

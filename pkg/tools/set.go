@@ -142,6 +142,18 @@ func FailureResult(message string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: message}}}
 }
 
+// FailureText is the message of a result by which a tool reports its own failure; false where it is none, or has no words.
+func FailureText(res *mcp.CallToolResult) (string, bool) {
+	if !res.IsError || len(res.Content) == 0 {
+		return "", false
+	}
+	t, ok := res.Content[0].(*mcp.TextContent)
+	if !ok {
+		return "", false
+	}
+	return t.Text, true
+}
+
 // Data is what a result amounts to as one JSON value, which OpenEnv's clients hand to their callers: the structured
 // content, unwrapped where it was wrapped; else the text, if that is all there is; else null.
 func Data(res *mcp.CallToolResult) (json.RawMessage, error) {

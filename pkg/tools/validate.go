@@ -31,13 +31,19 @@ func (localOnly) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s: only local references are allowed", url)
 }
 
-// newValidator compiles a schema given as any value that marshals to one.
-func newValidator(schema any) (*validator, error) {
+// schemaDocument is a schema, given as any value that marshals to one, as the JSON that it is.
+func schemaDocument(schema any) (strictjson.Value, error) {
 	b, err := strictjson.Marshal(schema)
 	if err != nil {
 		return nil, err
 	}
 	doc, _, err := strictjson.Parse(b)
+	return doc, err
+}
+
+// newValidator compiles a schema given as any value that marshals to one.
+func newValidator(schema any) (*validator, error) {
+	doc, err := schemaDocument(schema)
 	if err != nil {
 		return nil, err
 	}
@@ -304,10 +310,7 @@ func NewValidator(schema any) (*Validator, error) {
 
 // Validate holds checked JSON to the schema; no bytes at all stand for the empty object. The error is an *[InputError].
 func (v *Validator) Validate(raw []byte) error {
-	if len(raw) == 0 {
-		raw = []byte("{}")
-	}
-	value, _, err := strictjson.Parse(raw)
+	value, _, err := strictjson.Parse(argumentsOf(raw))
 	if err != nil {
 		return unreadable(err)
 	}
