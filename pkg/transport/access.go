@@ -61,21 +61,13 @@ func (s *Server) byToken(r *http.Request) (access.Caller, *denial) {
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return access.Caller{}, s.challenge(r, "", "this server asks for a token: send it as Authorization: Bearer TOKEN")
 	}
-	if caller, ok := s.keeper.Identify(token, handleIn(r)); ok {
+	if caller, ok := s.keeper.Identify(token, addressed(r)); ok {
 		return caller, nil
 	}
 	if s.opts.Access.Verify != nil {
 		return s.byVerifier(r, token)
 	}
 	return access.Caller{}, s.challenge(r, "invalid_token", "the token is not one of this server's, has expired, or is good for another address")
-}
-
-// handleIn is the handle that a request may be addressed to, before it is routed.
-func handleIn(r *http.Request) string {
-	if id, ok := strings.CutPrefix(r.URL.Path, "/mcp/"); ok {
-		return id
-	}
-	return r.URL.Query().Get("session_id")
 }
 
 // A denial is an answer to who may not do what was asked.

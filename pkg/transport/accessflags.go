@@ -8,13 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/openenv-go/openenv-go/pkg/access"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -70,7 +67,7 @@ func (a *accessFlags) apply(o *Options) (err error) {
 		return errors.New("-max-message, -max-depth and -max-header want at least 1")
 	case a.maxInFlight < a.maxMessage:
 		return fmt.Errorf("-max-in-flight %d: want at least -max-message, which is %d", a.maxInFlight, a.maxMessage)
-	case a.publicURL != "" && !isWebURL(a.publicURL):
+	case a.publicURL != "" && webURL(a.publicURL) == nil:
 		return fmt.Errorf("-public-url %s: want a URL such as https://env.example", a.publicURL)
 	case a.issuer != "" && !isSafeURL(a.issuer):
 		return fmt.Errorf("-oauth-issuer %s: want https, since whoever is on the way could give keys of its own", a.issuer)
@@ -86,7 +83,6 @@ func (a *accessFlags) apply(o *Options) (err error) {
 	if a.issuer != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), issuerTime)
 		defer cancel()
-		ctx = oidc.ClientContext(ctx, &http.Client{Timeout: issuerTime}) // for the keys, too
 		if o.Access, err = Issuer(ctx, nil, a.issuer, a.audience); err != nil {
 			return fmt.Errorf("-oauth-issuer: %w", err)
 		}
@@ -127,16 +123,14 @@ func tokens(flag, given, file string) (all []access.Token, err error) {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); ; {
-		if !lines.Scan() {
-			if lines.Err() != nil {
-				return nil, fmt.Errorf("%s: %w", flag, lines.Err())
-			}
-			break
-		}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		if t := strings.TrimSpace(lines.Text()); t != "" && !strings.HasPrefix(t, "#") {
 			all = append(all, access.Token(t))
 		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s %s: there is no token in it", flag, file)
@@ -154,36 +148,36 @@ func list(text string) (all []string) {
 	return all
 }
 
-// isWebURL reports whether a text is the URL of a server.
-func isWebURL(text string) bool {
+// webURL reads the URL of a server; nil: it is none.
+func webURL(text string) *url.URL {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil
+	}
+	return u
 }
 
 // isSafeURL reports whether what comes from a URL comes from its server.
 func isSafeURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && isWebURL(text) && (u.Scheme == "https" || isLoopback(u.Hostname()))
+	u := webURL(text)
+	return u != nil && (u.Scheme == "https" || isLoopback(u.Hostname()))
 }
 
 // checkOpen refuses to show a production server to everyone, and warns of a simulation that is.
-func (s *Server) checkOpen(insecure bool, addrs ...net.Addr) error {
-	for i, addr := range addrs {
-		if addr == nil || isLoopback(hostname(addr.String())) {
-			continue
-		}
-		control := i == 1
-		switch {
-		case !control && s.guarded():
-		case s.opts.Mode == tools.ModeProduction && !insecure && !control:
-			return fmt.Errorf("%s is reached from beyond this machine, and production asks nobody for a token: set -agent-token and -control-token, listen on 127.0.0.1, or say -insecure", addr)
-		default:
-			message := "whoever reaches the address may use the server"
-			if control {
-				message = "whoever reaches the control listener may begin episodes, and see and end every session"
-			}
-			s.log.Warn(message, "event", "open_address", "addr", addr.String(), "control", control)
-		}
+func (s *Server) checkOpen(insecure bool, addr net.Addr) error {
+	switch {
+	case isLoopback(hostname(addr.String())) || s.guarded():
+	case s.opts.Mode == tools.ModeProduction && !insecure:
+		return fmt.Errorf("%s is reached from beyond this machine, and production asks nobody for a token: set -agent-token and -control-token, listen on 127.0.0.1, or say -insecure", addr)
+	default:
+		s.log.Warn("whoever reaches the address may use the server", "event", "open_address", "addr", addr.String(), "control", false)
 	}
 	return nil
+}
+
+// warnControl warns of a control listener that is reached from beyond this machine.
+func (s *Server) warnControl(addr net.Addr) {
+	if !isLoopback(hostname(addr.String())) {
+		s.log.Warn("whoever reaches the control listener may begin episodes, and see and end every session", "event", "open_address", "addr", addr.String(), "control", true)
+	}
 }

@@ -51,6 +51,13 @@ func (b *budget) read(r io.Reader, begun func()) ([]byte, error) {
 // release takes a message that was read off again.
 func (b *budget) release(data []byte) { b.used.Add(-weight(data)) }
 
+// keep counts n bytes of a message that is kept after it was read, or with -n takes them off again.
+func (b *budget) keep(n int64) {
+	if max(n, -n) > uncounted {
+		b.used.Add(n)
+	}
+}
+
 // weight is what a message that was read counts for.
 func weight(data []byte) int64 {
 	if cap(data) <= uncounted {

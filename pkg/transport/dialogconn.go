@@ -233,9 +233,7 @@ func (c *dialogConn) note(n notice) bool {
 // hold (mu held) counts the bytes of a message that the SDK has, here and among those of the whole server.
 func (c *dialogConn) hold(n int64) {
 	c.held += n
-	if max(n, -n) > uncounted {
-		c.d.s.budget.used.Add(n)
-	}
+	c.d.s.budget.keep(n)
 }
 
 // pass (mu held) notes that the first n notices do not wait any more. The SDK begins with messages in their order: when one

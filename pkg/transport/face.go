@@ -83,7 +83,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
 	defer s.contain(slow, r)
 	w = slow
 	if err := s.admit(r, control); err != nil {
-		s.log.Warn("request refused", "event", "refused", "path", shorten(r.URL.Path), "remote", r.RemoteAddr, "caller", "", "status", http.StatusForbidden, "error", err, "cause", "")
+		s.logDenied(r, &denial{status: http.StatusForbidden, message: err.Error()})
 		writeDetail(w, http.StatusForbidden, err.Error())
 		return
 	}

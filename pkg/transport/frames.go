@@ -371,7 +371,7 @@ func plainFrame(text []byte) (typ string, data strictjson.Raw, ok bool) {
 	return typ, data, ok && typ != "" && data.Kind() == '{'
 }
 
-// extraKeys names the members of a checked object that are not known.
+// extraKeys names the members of a checked object that are not known; nil: there are none.
 func extraKeys(object []byte, known ...string) error {
 	var members map[string]strictjson.Raw
 	if err := strictjson.Unmarshal(object, &members); err != nil {
@@ -382,6 +382,9 @@ func extraKeys(object []byte, known ...string) error {
 		if !slices.Contains(known, name) && len(e.Fields) < tools.MaxFieldErrors {
 			e.Fields = append(e.Fields, fieldError([]any{shorten(name)}, "extra_forbidden", "unknown field", members[name]))
 		}
+	}
+	if len(e.Fields) == 0 {
+		return nil
 	}
 	return e
 }

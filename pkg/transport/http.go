@@ -210,20 +210,23 @@ func httpError(w http.ResponseWriter, err error) {
 		writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"detail": input.Fields})
 	case errors.As(err, &unread):
 		status, message := bodyStatus(unread.err)
-		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
+		retryLater(w, status)
 		writeDetail(w, status, message)
 	case errors.As(err, &timeout):
 		writeDetail(w, http.StatusGatewayTimeout, err.Error())
 	case errors.As(err, &se):
 		status := statusOf(err)
-		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
+		retryLater(w, status)
 		writeDetail(w, status, err.Error())
 	default:
 		writeDetail(w, http.StatusInternalServerError, err.Error())
+	}
+}
+
+// retryLater says when to come again to who is answered that there is no room.
+func retryLater(w http.ResponseWriter, status int) {
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
 	}
 }
 

@@ -79,25 +79,31 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	if c.stdio {
 		return srv.runStdio(ctx, log, stdin, stdout, stderr)
 	}
-	ln, err := net.Listen("tcp", c.addr)
-	if err != nil {
+	var ln, control net.Listener
+	giveUp := func(err error) int {
+		for _, l := range []net.Listener{ln, control} {
+			if l != nil {
+				l.Close()
+			}
+		}
 		srv.Close(context.WithoutCancel(ctx))
-		return usage(stderr, listenError("-addr", c.addr, err))
+		return usage(stderr, err)
 	}
-	var control net.Listener
+	if ln, err = net.Listen("tcp", c.addr); err != nil {
+		return giveUp(listenError("-addr", c.addr, err))
+	}
 	controlAddr := ""
 	if c.control != "" {
 		if control, err = net.Listen("tcp", c.control); err != nil {
-			closeAll(ln)
-			srv.Close(context.WithoutCancel(ctx))
-			return usage(stderr, listenError("-control-addr", c.control, err))
+			return giveUp(listenError("-control-addr", c.control, err))
 		}
 		controlAddr = control.Addr().String()
 	}
-	if err := srv.checkOpen(c.access.insecure, addrsOf(ln, control)...); err != nil {
-		closeAll(ln, control)
-		srv.Close(context.WithoutCancel(ctx))
-		return usage(stderr, err)
+	if err := srv.checkOpen(c.access.insecure, ln.Addr()); err != nil {
+		return giveUp(err)
+	}
+	if control != nil {
+		srv.warnControl(control.Addr())
 	}
 	greet(stdout, srv, ln.Addr(), controlAddr)
 	o := c.options
@@ -111,23 +117,6 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	}
 	log.Info("stopped", "event", "stopped")
 	return exitOK
-}
-
-func addrsOf(listeners ...net.Listener) (all []net.Addr) {
-	for _, l := range listeners {
-		if l != nil {
-			all = append(all, l.Addr())
-		}
-	}
-	return all
-}
-
-func closeAll(listeners ...net.Listener) {
-	for _, l := range listeners {
-		if l != nil {
-			l.Close()
-		}
-	}
 }
 
 // endRecording closes the recording when the server has ended.

@@ -23,10 +23,6 @@ import (
 // serveMCP tells the dialects of /mcp apart: a WebSocket by its upgrade, a client that has initialised by its
 // Mcp-Session-Id, one that is about to by its method; all else is JSON-RPC without a handshake.
 func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
-	if bound := callerOf(r).Handle; bound != "" && bound != addressed(r) {
-		notFound(w, nullID, &session.Error{Code: session.Unknown, Message: "the token is good for the address of its handle only"})
-		return
-	}
 	if r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		s.serveMCPSocket(w, r)
 		return
@@ -57,9 +53,9 @@ func (s *Server) serveMCPSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 // addressed is the session or handle that the request is addressed to: /mcp?session_id=S, or /mcp/S since some clients drop
-// the query; "" where there is none.
+// the query; "" where there is none. It needs no routing, so that what a handle's token is checked against is what is served.
 func addressed(r *http.Request) string {
-	if id := r.PathValue("id"); id != "" {
+	if id, ok := strings.CutPrefix(r.URL.Path, "/mcp/"); ok {
 		return id
 	}
 	return r.URL.Query().Get("session_id")
@@ -115,9 +111,7 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	body, err := s.readBody(w, r)
 	if err != nil {
 		status, message := bodyStatus(err)
-		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
+		retryLater(w, status)
 		writeRPC(w, status, nullID, &rpcError{Code: rpcInvalidRequest, Message: message})
 		return
 	}
@@ -359,9 +353,7 @@ func notFound(w http.ResponseWriter, id strictjson.Raw, err error) {
 // noSession answers about a session that could not be had.
 func noSession(w http.ResponseWriter, id strictjson.Raw, err error) {
 	status := statusOf(err)
-	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
+	retryLater(w, status)
 	writeRPC(w, status, id, err)
 }
 

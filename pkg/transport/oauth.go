@@ -26,10 +26,10 @@ const resourcePath = "/.well-known/oauth-protected-resource"
 // byVerifier has the SDK check the token of a request.
 func (s *Server) byVerifier(r *http.Request, token string) (access.Caller, *denial) {
 	var info *auth.TokenInfo
-	var checked statusOnly
+	checked := &unsent{}
 	auth.RequireBearerToken(s.opts.Access.Verify, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		info = auth.TokenInfoFromContext(r.Context())
-	})).ServeHTTP(&checked, r)
+	})).ServeHTTP(checked, r)
 	if info == nil {
 		why := s.challenge(r, "invalid_token", "the token is not good here, or has expired")
 		if checked.status >= http.StatusInternalServerError {
@@ -56,18 +56,18 @@ func (s *Server) byVerifier(r *http.Request, token string) (access.Caller, *deni
 	return caller, nil
 }
 
-// statusOnly keeps the status and the body of an answer that is not sent.
-type statusOnly struct {
+// An unsent is an answer of a handler of the SDK's that is not sent.
+type unsent struct {
 	header http.Header
 	status int
 	body   []byte
 }
 
-func (w *statusOnly) Header() http.Header {
+func (w *unsent) Header() http.Header {
 	if w.header == nil {
 		w.header = http.Header{}
 	}
 	return w.header
 }
-func (w *statusOnly) Write(b []byte) (int, error) { w.body = append(w.body, b...); return len(b), nil }
-func (w *statusOnly) WriteHeader(status int)      { w.status = status }
+func (w *unsent) Write(b []byte) (int, error) { w.body = append(w.body, b...); return len(b), nil }
+func (w *unsent) WriteHeader(status int)      { w.status = status }

@@ -2,13 +2,11 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/session"
-	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
 // The operators' routes, for callers with the control role: GET /sessions, GET and DELETE /sessions/{id}, and
@@ -111,8 +109,8 @@ func (s *Server) tokenLasts(w http.ResponseWriter, r *http.Request) (time.Durati
 	var b struct {
 		TokenLasts strictjson.Raw `json:"token_s"`
 	}
-	if extra, ok := errors.AsType[*tools.InputError](extraKeys(body, "token_s")); ok && len(extra.Fields) > 0 {
-		return 0, underBody(extra)
+	if err := extraKeys(body, "token_s"); err != nil {
+		return 0, underBody(err)
 	}
 	if err := strictjson.Unmarshal(body, &b); err != nil {
 		return 0, invalid([]any{"body"}, "value_error", err.Error(), body)

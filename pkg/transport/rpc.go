@@ -189,8 +189,7 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 	}
 	switch {
 	case known != nil:
-		var input *tools.InputError
-		if extra := extraKeys(text, "jsonrpc", "id", "method", "params"); errors.As(extra, &input) && len(input.Fields) > 0 {
+		if extra := extraKeys(text, "jsonrpc", "id", "method", "params"); extra != nil {
 			return req, wrong("%v", extra)
 		}
 		return req, wrong("%s", notString(text))

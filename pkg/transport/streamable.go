@@ -250,19 +250,13 @@ func versionContexts() map[string]context.Context {
 			continue
 		}
 		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, "Mcp-Protocol-Version": {v}}
-		h.ServeHTTP(discard{http.Header{}}, r)
+		h.ServeHTTP(&unsent{}, r)
 		if ctx != nil {
 			out[v] = ctx
 		}
 	}
 	return out
 }
-
-type discard struct{ header http.Header }
-
-func (d discard) Header() http.Header         { return d.header }
-func (d discard) Write(b []byte) (int, error) { return len(b), nil }
-func (d discard) WriteHeader(int)             {}
 
 // withVersion is a request's context that also has the values of a captured one.
 type withVersion struct {

@@ -143,7 +143,7 @@ func (k *socket) find(ctx context.Context, id string) (err error) {
 		hold = session.Joined
 		found, byHandle, err = k.s.sessions.Join(id)
 	case k.caller.Role < access.Trainer: // for whom there are tools, and who must not take the trainer's place
-		found, hold, err = k.visit(ctx, id)
+		found, hold, err = k.findAsGuest(ctx, id)
 	default:
 		found, hold, err = k.s.sessions.Attach(ctx, id)
 	}
@@ -156,9 +156,9 @@ func (k *socket) find(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// visit finds the session of that id for a caller who is no trainer: beside its trainer, unless it is the caller's own and waits
+// findAsGuest finds the session of that id for a caller who is no trainer: beside its trainer, unless it is the caller's own and waits
 // for it to come back.
-func (k *socket) visit(ctx context.Context, id string) (*session.Session, session.Hold, error) {
+func (k *socket) findAsGuest(ctx context.Context, id string) (*session.Session, session.Hold, error) {
 	found, err := k.s.sessions.Get(id)
 	if err != nil || found.Opener() != k.caller.Name || found.Info().Attachment != session.AttachedLost {
 		return found, session.Visiting, err
