@@ -35,14 +35,7 @@ func bearer(token string) []string { return []string{"Authorization", "Bearer " 
 // dialAs opens a WebSocket with a token.
 func dialAs(t *testing.T, url, token string) wsClient {
 	t.Helper()
-	c, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http"), &websocket.DialOptions{
-		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.CloseNow() })
-	return wsClient{t, c}
+	return dialOver(t, url, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
 }
 
 // addressIn waits until a program has printed its address.

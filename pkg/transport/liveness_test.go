@@ -39,6 +39,15 @@ func inMemoryOf(t *testing.T, env gym.Definition, o Options) (srv *Server, open 
 // serveInMemory serves an environment inside a bubble, and returns a client that reaches it under any address.
 func serveInMemory(t *testing.T, env gym.Definition, o Options) (*Server, *http.Client) {
 	t.Helper()
+	srv, ln := listenInMemory(t, env, o)
+	client := &http.Client{Transport: &http.Transport{DialContext: ln.Dial}}
+	t.Cleanup(client.CloseIdleConnections)
+	return srv, client
+}
+
+// listenInMemory serves an environment inside a bubble, until the test ends.
+func listenInMemory(t *testing.T, env gym.Definition, o Options) (*Server, *memnet.Listener) {
+	t.Helper()
 	srv, err := New(t.Context(), env, o)
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +62,7 @@ func serveInMemory(t *testing.T, env gym.Definition, o Options) (*Server, *http.
 			t.Error(err)
 		}
 	})
-	client := &http.Client{Transport: &http.Transport{DialContext: ln.Dial}}
-	t.Cleanup(client.CloseIdleConnections)
-	return srv, client
+	return srv, ln
 }
 
 // A client that reads nothing answers no ping: a trainer stopped in a debugger, or half a connection.

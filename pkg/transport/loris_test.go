@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/openenv-go/openenv-go/pkg/internal/memnet"
 )
 
 // Clients that send as slowly as they can, in fake time.
@@ -38,20 +36,7 @@ func dribble(t *testing.T, c net.Conn, text string, pause time.Duration) {
 // lorisServer serves the lab in a bubble, and returns how to connect to it.
 func lorisServer(t *testing.T) (srv *Server, connect func() net.Conn) {
 	t.Helper()
-	srv, err := New(t.Context(), labEnv(), counted())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln := memnet.Listen()
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ctx, ln, nil) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	srv, ln := listenInMemory(t, labEnv(), counted())
 	return srv, func() net.Conn {
 		c, err := ln.Dial(context.Background(), "", "")
 		if err != nil {

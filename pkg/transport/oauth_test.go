@@ -317,7 +317,7 @@ func TestTLS(t *testing.T) {
 	if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "point"}); err != nil {
 		t.Error(err)
 	}
-	ws := dialWith(t, "wss"+strings.TrimPrefix(base, "https")+"/ws", client)
+	ws := dialOver(t, base+"/ws", &websocket.DialOptions{HTTPClient: client})
 	if got := ws.ask(stepFrame("say", `{"text":"x"}`)); !strings.Contains(got, `"data":"x"`) {
 		t.Errorf("got %s", got)
 	}
@@ -335,17 +335,6 @@ func TestTLS(t *testing.T) {
 }
 
 var httpsAddress = regexp.MustCompile(`https://127\.0\.0\.1:\d+`)
-
-// dialWith opens a WebSocket by an HTTP client.
-func dialWith(t *testing.T, url string, client *http.Client) wsClient {
-	t.Helper()
-	c, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPClient: client})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.CloseNow() })
-	return wsClient{t, c}
-}
 
 // Scopes come as a string or as a list, in either claim.
 func TestScopeClaims(t *testing.T) {
