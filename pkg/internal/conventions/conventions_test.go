@@ -20,6 +20,11 @@ const module = "github.com/openenv-go/openenv-go/"
 // layers are the packages from the bottom up: a package imports only what stands below it. examples stand above all.
 var layers = []string{
 	"pkg/internal/strictjson",
+	"pkg/codemode/internal/fault",
+	"pkg/codemode/internal/dialect",
+	"pkg/codemode/internal/library",
+	"pkg/codemode",
+	"pkg/codemode/sandbox",
 	"pkg/tools",
 	"pkg/gym",
 	"pkg/session",
@@ -30,13 +35,15 @@ var layers = []string{
 	"examples",
 }
 
+// layerOf is the layer of a package: that of the nearest path above it.
 func layerOf(path string) int {
-	for i, l := range slices.Backward(layers) {
-		if path == l || strings.HasPrefix(path, l+"/") {
-			return i
+	found := -1
+	for i, l := range layers {
+		if (path == l || strings.HasPrefix(path, l+"/")) && (found < 0 || len(l) > len(layers[found])) {
+			found = i
 		}
 	}
-	return -1
+	return found
 }
 
 type pkg struct {
