@@ -25,12 +25,11 @@ func Defaults() Limits {
 	}
 }
 
-// OrDefaults is l with defaults in place of zeros.
-func (l Limits) OrDefaults() Limits {
-	d := Defaults()
+// Or is l with the values of other in place of zeros.
+func (l Limits) Or(other Limits) Limits {
 	return Limits{
-		cmp.Or(l.Steps, d.Steps), cmp.Or(l.Time, d.Time), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Output, d.Output),
-		cmp.Or(l.Nesting, d.Nesting), cmp.Or(l.Calls, d.Calls), cmp.Or(l.Code, d.Code),
+		cmp.Or(l.Steps, other.Steps), cmp.Or(l.Time, other.Time), cmp.Or(l.Memory, other.Memory), cmp.Or(l.Output, other.Output),
+		cmp.Or(l.Nesting, other.Nesting), cmp.Or(l.Calls, other.Calls), cmp.Or(l.Code, other.Code),
 	}
 }
 
