@@ -134,7 +134,7 @@ func floatPower(f, g float64) (starlark.Value, error) {
 	if f == 0 && g < 0 {
 		return nil, fault.New("ZeroDivisionError", "0.0 cannot be raised to a negative power")
 	}
-	r := math.Pow(f, g)
+	r := power(f, g)
 	if math.IsNaN(r) && !math.IsNaN(f) && !math.IsNaN(g) {
 		return nil, fault.New("ValueError", "a root of a negative number: there are no complex numbers")
 	}
@@ -142,6 +142,40 @@ func floatPower(f, g float64) (starlark.Value, error) {
 		return nil, fault.New("OverflowError", "the power is too large for a float")
 	}
 	return starlark.Float(r), nil
+}
+
+// power is f to the power of g, rounded once. (Go's own is off by a few units in the last place, which shows.)
+func power(f, g float64) float64 {
+	rough := math.Pow(f, g)
+	if f-f != 0 || g-g != 0 || rough-rough != 0 || rough == 0 || f == 0 || math.Abs(g) > 1<<60 {
+		return rough
+	}
+	const precision = 192
+	float := func(x float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(x) }
+	whole, fraction := math.Modf(math.Abs(g))
+	result, square := float(1), float(f)
+	for n := uint64(whole); n > 0; n >>= 1 {
+		if n&1 != 0 {
+			result.Mul(result, square)
+		}
+		square.Mul(square, square)
+	}
+	if fraction > 0 { // f is positive, or rough were no number
+		for root := float(f); fraction > 0; {
+			root.Sqrt(root)
+			if fraction *= 2; fraction >= 1 {
+				result.Mul(result, root)
+				fraction--
+			}
+		}
+	}
+	if g < 0 {
+		result.Quo(float(1), result)
+	}
+	if r, _ := result.Float64(); r-r == 0 {
+		return r
+	}
+	return rough
 }
 
 func (c *call) integers(op syntax.Token, a, b starlark.Int) (starlark.Value, error) {

@@ -43,14 +43,22 @@ func (c *call) attr(x starlark.Value, name string) (starlark.Value, error) {
 			return starlark.String(x.Name()), nil
 		}
 	}
-	if _, own := c.methods[typeName(x)]; !own {
-		if h, ok := x.(starlark.HasAttrs); ok && !strings.HasPrefix(name, "__") {
-			if v, err := h.Attr(name); err != nil || v != nil {
-				return v, err
-			}
+	if h := attributed(x); h != nil && !strings.HasPrefix(name, "__") {
+		if v, err := h.Attr(name); err != nil || v != nil {
+			return v, err
 		}
 	}
 	return nil, c.noAttr(x, name)
+}
+
+// attributed is x where its own attributes are to be had. Those of Starlark's types are not: they count bytes, and charge nothing.
+func attributed(x starlark.Value) starlark.HasAttrs {
+	switch x.(type) {
+	case starlark.String, starlark.Bytes, *starlark.List, *starlark.Dict, *starlark.Set:
+		return nil
+	}
+	h, _ := x.(starlark.HasAttrs)
+	return h
 }
 
 // typeAttr is what a type has: its name, and the methods of its values, which take the value first.
@@ -76,8 +84,7 @@ func (c *call) typeAttr(t *Type, name string) starlark.Value {
 // attrNames are the names that attr knows of x.
 func (c *call) attrNames(x starlark.Value) []string {
 	var names []string
-	own, ok := c.methods[typeName(x)]
-	for name := range own {
+	for name := range c.methods[typeName(x)] {
 		names = append(names, name)
 	}
 	if d, dict := x.(*starlark.Dict); dict {
@@ -87,7 +94,7 @@ func (c *call) attrNames(x starlark.Value) []string {
 			}
 		}
 	}
-	if h, has := x.(starlark.HasAttrs); has && !ok {
+	if h := attributed(x); h != nil {
 		names = append(names, h.AttrNames()...)
 	}
 	slices.Sort(names)

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.starlark.net/starlark"
@@ -23,6 +25,8 @@ var hiddenOf = map[syntax.Token]string{
 	syntax.GTGT: "$rshift", syntax.EQL: "$eq", syntax.NEQ: "$ne", syntax.LT: "$lt", syntax.LE: "$le", syntax.GT: "$gt", syntax.GE: "$ge",
 	syntax.IN: "$in", syntax.NOT_IN: "$notin",
 }
+
+var universe = sync.OnceValue(library.Universe)
 
 func hiddenCall(name string, args ...syntax.Expr) syntax.Expr {
 	return &syntax.CallExpr{Fn: &syntax.Ident{Name: name}, Args: args}
@@ -88,8 +92,12 @@ func lower(e syntax.Expr) syntax.Expr {
 	return e
 }
 
-// evaluate is the value of an expression, or the statements' result.
 func evaluate(thread *starlark.Thread, expr string) (starlark.Value, error) {
+	return evaluateWith(thread, expr, nil)
+}
+
+// evaluateWith is the value of an expression in which more names have values.
+func evaluateWith(thread *starlark.Thread, expr string, more starlark.StringDict) (starlark.Value, error) {
 	options := syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true, Recursion: true, While: true}
 	x, err := options.ParseExpr("code", expr, 0)
 	if err != nil {
@@ -98,8 +106,8 @@ func evaluate(thread *starlark.Thread, expr string) (starlark.Value, error) {
 	file := &syntax.File{Path: "code", Options: &options, Stmts: []syntax.Stmt{
 		&syntax.AssignStmt{Op: syntax.EQ, LHS: &syntax.Ident{Name: "result"}, RHS: lower(x)},
 	}}
-	universe := library.Universe()
-	universe["print"] = starlark.None
+	universe := maps.Clone(universe())
+	maps.Copy(universe, more)
 	program, err := starlark.FileProgram(file, universe.Has)
 	if err != nil {
 		return nil, err

@@ -66,12 +66,12 @@ func (c *call) digitsIn(i starlark.Int, base int) (string, error) {
 }
 
 func (c *call) formatRune(i starlark.Int, p spec) (string, error) {
+	if p.sign != 0 || p.grouping != 0 || p.alternate {
+		return "", fault.New("ValueError", "format: there is no sign, # or grouping with c")
+	}
 	n, _ := asIndex(i)
 	if n < 0 || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
 		return "", fault.New("OverflowError", "format: %s is no code point", Repr(i))
-	}
-	if p.sign != 0 || p.grouping != 0 || p.alternate {
-		return "", fault.New("ValueError", "format: there is no sign, # or grouping with c")
 	}
 	return c.aligned(string(rune(n)), p, '<')
 }
@@ -173,7 +173,7 @@ func general(f float64, precision int, alternate bool, spare int) string {
 	e := strconv.FormatFloat(f, 'e', precision-1, 64)
 	at := strings.LastIndexByte(e, 'e')
 	exponent, _ := strconv.Atoi(e[at+1:])
-	if exponent < -4 || exponent >= precision-spare+boolInt(spare > 0 && f == 0) {
+	if exponent < -4 || exponent >= precision-spare {
 		m := e[:at]
 		if !alternate {
 			m = withoutZeros(m)
@@ -189,13 +189,6 @@ func general(f float64, precision int, alternate bool, spare int) string {
 		s += ".0"
 	}
 	return s
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // withoutZeros takes zeros off the end of a fraction.

@@ -333,7 +333,7 @@ func (w *jsonWriter) quote(s string) error {
 			out = append(out, `\b`...)
 		case r == '\f':
 			out = append(out, `\f`...)
-		case r < ' ' || r >= 0x7f && w.ascii && (r != 0x7f):
+		case r < ' ' || r >= 0x7f && w.ascii:
 			out = escaped(out, r)
 		default:
 			out = utf8.AppendRune(out, r)

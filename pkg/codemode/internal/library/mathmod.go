@@ -27,7 +27,7 @@ func (l *library) math() *starlarkstruct.Module {
 		m[name] = l.builtin("math."+name, func(c *call) (starlark.Value, error) { return c.real(f) })
 	}
 	for name, f := range map[string]func(x, y float64) float64{
-		"atan2": math.Atan2, "copysign": math.Copysign, "fmod": math.Mod, "mod": math.Mod, "pow": math.Pow, "remainder": math.Remainder,
+		"atan2": math.Atan2, "copysign": math.Copysign, "fmod": math.Mod, "mod": math.Mod, "pow": power, "remainder": math.Remainder,
 		"nextafter": math.Nextafter,
 	} {
 		m[name] = l.builtin("math."+name, func(c *call) (starlark.Value, error) { return c.reals(f) })
@@ -103,6 +103,8 @@ func (c *call) checked(y float64, xs ...float64) (starlark.Value, error) {
 	}
 	if math.IsInf(y, 0) && finite {
 		switch c.name {
+		case "math.degrees":
+			return starlark.Float(y), nil
 		case "math.atanh", "math.log1p":
 			return nil, fault.New("ValueError", "%s: math domain error: there is no result for %s", c.name, floatText(xs[0]))
 		case "math.pow":

@@ -193,6 +193,9 @@ func parseFloat(s string) (float64, bool) {
 			return 0, false
 		}
 	}
+	if strings.EqualFold(s, "+nan") || strings.EqualFold(s, "-nan") {
+		return math.NaN(), true
+	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
 	if err != nil && math.IsInf(f, 0) {
 		return f, true // out of range

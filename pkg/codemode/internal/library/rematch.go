@@ -358,7 +358,7 @@ func parseTemplate(p *pattern, s string) (template, error) {
 			}
 			i, err := (&match{p: p}).number(name)
 			if err != nil {
-				return nil, err
+				return nil, badPattern("bad replacement: %s", err)
 			}
 			add("", i)
 			s = s[end+1:]
@@ -370,7 +370,7 @@ func parseTemplate(p *pattern, s string) (template, error) {
 			group, _, _ := number(s[:n], 0)
 			i, err := (&match{p: p}).number(starlark.MakeInt(group))
 			if err != nil {
-				return nil, err
+				return nil, badPattern("bad replacement: %s", err)
 			}
 			add("", i)
 			s = s[n:]

@@ -191,7 +191,7 @@ func (c *call) region() (string, int, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	lo, hi = max(lo, 0), max(min(hi, n), 0)
+	lo, hi = max(min(lo, n), 0), max(min(hi, n), 0)
 	if lo > hi {
 		return "", 1, nil
 	}
