@@ -45,7 +45,7 @@ func TestLimits(t *testing.T) {
 		"collections.Counter(range(1 << 40))", "collections.Counter(a=1 << 50).elements()", `json.loads("[" * 1000000)`,
 		`re.findall("", "x" * 4000000)`, `re.search("(a|b)*c", "a" * 20000000)`, `[re.search("(x*)*y", "x" * 100000) for i in range(100)]`,
 		`re.sub("a", "b" * 1000000, "a" * 1000000)`, `"a," * 10000000 and ("a," * 6000000).split(",")`, `("\t" * 100000).expandtabs(100000)`,
-		`math.prod(range(1, 1 << 40))`, `math.fsum(range(1 << 50))`, `", ".join([str(i) for i in range(1 << 20)] * 100)`, `next(filter(None, range(1 << 50)))`,
+		`math.prod(range(1, 1 << 40))`, `math.fsum(range(1 << 50))`, `", ".join(["1234"] * 200000 * 10)`, `next(filter(None, range(1 << 50)))`,
 		"str(" + shared + ")", shared + " == " + shared, `json.dumps(` + shared + `)`,
 	} {
 		thread := &starlark.Thread{}
@@ -60,7 +60,8 @@ func TestLimits(t *testing.T) {
 			}
 			t.Errorf("%s: got %s (%v), want a limit", expr, got, err)
 		}
-		if took := time.Since(begin); took > 2*time.Second {
+		took := time.Since(begin)
+		if took > 2*time.Second {
 			t.Errorf("%s took %v", expr, took)
 		}
 	}
