@@ -22,27 +22,27 @@ var comparisons = map[string]syntax.Token{"$lt": syntax.LT, "$le": syntax.LE, "$
 
 func (l *library) buildOperators(u starlark.StringDict) {
 	for name, op := range operators {
-		u[name] = l.builtin(op.String(), func(c *call) (starlark.Value, error) { return c.binary(op, c.args[0], c.args[1]) })
+		u[name] = l.operator(op, func(c *call) (starlark.Value, error) { return c.binary(op, c.args[0], c.args[1]) })
 	}
 	for name, op := range comparisons {
-		u[name] = l.builtin(op.String(), func(c *call) (starlark.Value, error) {
+		u[name] = l.operator(op, func(c *call) (starlark.Value, error) {
 			yes, err := c.compare(op, c.args[0], c.args[1])
 			return starlark.Bool(yes), err
 		})
 	}
-	truth := func(name string, f func(c *call) (bool, error), want bool) {
-		u[name] = l.builtin(name, func(c *call) (starlark.Value, error) {
+	truth := func(name string, op syntax.Token, f func(c *call) (bool, error), want bool) {
+		u[name] = l.operator(op, func(c *call) (starlark.Value, error) {
 			yes, err := f(c)
 			return starlark.Bool(yes == want), err
 		})
 	}
 	equal := func(c *call) (bool, error) { return c.equal(c.args[0], c.args[1]) }
 	in := func(c *call) (bool, error) { return c.contains(c.args[1], c.args[0]) }
-	truth("$eq", equal, true)
-	truth("$ne", equal, false)
-	truth("$in", in, true)
-	truth("$notin", in, false)
-	truth("$is", func(c *call) (bool, error) { return same(c.args[0], c.args[1]), nil }, true)
+	truth("$eq", syntax.EQL, equal, true)
+	truth("$ne", syntax.NEQ, equal, false)
+	truth("$in", syntax.IN, in, true)
+	truth("$notin", syntax.NOT_IN, in, false)
+	u["$is"] = l.builtin("is", func(c *call) (starlark.Value, error) { return starlark.Bool(same(c.args[0], c.args[1])), nil })
 	u["$neg"] = l.builtin("-", func(c *call) (starlark.Value, error) { return c.unary(syntax.MINUS) })
 	u["$pos"] = l.builtin("+", func(c *call) (starlark.Value, error) { return c.unary(syntax.PLUS) })
 	u["$invert"] = l.builtin("~", func(c *call) (starlark.Value, error) { return c.unary(syntax.TILDE) })
