@@ -40,7 +40,7 @@ func TestLimits(t *testing.T) {
 		`"{:>2000000000}".format("x")`, `format(1.5, ".2000000000f")`, `"%2000000000d" % 1`, `"%.*f" % (2000000000, 1.5)`, `"x" * (1 << 40)`,
 		"[0] * (1 << 36)", "(0,) * (1 << 62)", `("a" * 100000).replace("a", "b" * 100000)`, `("x" * 1000000).join(["a"] * 1000)`,
 		"pow(9, pow(9, 9))", "1 << 1000000000", "pow(3, 1 << 400000, (1 << 4000) + 1)", "math.factorial(1 << 30)", "math.comb(1 << 40, 1 << 39)",
-		"1 in range(1 << 50) and 0.5 in range(1 << 50)", "[1, 2].extend(range(1 << 40))", "set([1]).union(range(1 << 40))",
+		"[1, 2].extend(range(1 << 40))", "set([1]).union(range(1 << 40))",
 		"set([1]).issubset(range(1 << 40))", "{}.update(zip(range(1 << 40), range(1 << 40)))", "dict.fromkeys(range(1 << 40))",
 		"collections.Counter(range(1 << 40))", "collections.Counter(a=1 << 50).elements()", `json.loads("[" * 1000000)`,
 		`re.findall("", "x" * 4000000)`, `re.search("(a|b)*c", "a" * 20000000)`, `[re.search("(x*)*y", "x" * 100000) for i in range(100)]`,
@@ -49,7 +49,7 @@ func TestLimits(t *testing.T) {
 		"str(" + shared + ")", shared + " == " + shared, `json.dumps(` + shared + `)`,
 	} {
 		thread := &starlark.Thread{}
-		fault.Install(thread, &meter{steps: 2_000_000, room: 32 << 20})
+		fault.Install(thread, &meter{steps: 500_000, room: 32 << 20})
 		begin := time.Now()
 		v, err := evaluate(thread, expr)
 		var limit *fault.Limit

@@ -89,6 +89,7 @@ func TestBeyondPython(t *testing.T) {
 		`hash("harbour") == hash("harbour")`:                     "True",
 		`[x[1][1][1][0] == 1 for x in [[1]] if not x.append(x)]`: "[True]",
 		`[str(x) for x in [[1]] if not x.append(x)]`:             `["[1, [...]]"]`,
+		`0.5 in range(1 << 50) or 7.0 in range(1 << 50)`:         "True",
 		`len(range(1 << 62))`:                                    "4611686018427387904",
 	} {
 		if got, err := outcome(expr); got != want {

@@ -248,10 +248,9 @@ func (c *call) contains(y, x starlark.Value) (bool, error) {
 		return c.rowHas(y, x)
 	case starlark.Container:
 		if y.Type() == "range" {
-			if _, whole := plain(x).(starlark.Int); !whole {
-				return c.walkHas(y, x)
+			if x = wholeNumber(x); x == nil {
+				return false, nil
 			}
-			x = plain(x)
 		}
 		found, err := y.Has(x)
 		return found, c.typeError(err)
@@ -274,16 +273,28 @@ func (c *call) rowHas(row starlark.Indexable, x starlark.Value) (bool, error) {
 	return false, nil
 }
 
-func (c *call) walkHas(y starlark.Value, x starlark.Value) (found bool, err error) {
-	err = c.each(y, func(v starlark.Value) error {
-		if !found {
-			var err error
-			found, err = c.equal(v, x)
-			return err
+func (c *call) walkHas(y starlark.Iterable, x starlark.Value) (bool, error) {
+	iter := y.Iterate()
+	defer iter.Done()
+	for v := starlark.Value(nil); iter.Next(&v); {
+		if yes, err := c.equal(v, x); err != nil || yes {
+			return yes, err
 		}
-		return nil
-	})
-	return found, err
+	}
+	return false, nil
+}
+
+// wholeNumber is the integer that equals x; nil where there is none.
+func wholeNumber(x starlark.Value) starlark.Value {
+	switch x := plain(x).(type) {
+	case starlark.Int:
+		return x
+	case starlark.Float:
+		if i, err := truncate(float64(x)); err == nil && float64(i.(starlark.Int).Float()) == float64(x) {
+			return i
+		}
+	}
+	return nil
 }
 
 // builtinLen counts code points of text.
