@@ -151,7 +151,6 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-
 // expand writes out @{N*TEXT}. TEXT may hold braces, so it ends at the last } before the next @{ that leaves them in pairs.
 func expand(code string) string {
 	var b strings.Builder
