@@ -128,6 +128,7 @@ result = [rf"\d{x}", f"\\{x}", fr'{x}\{x}']`, `["\\d1", "\\1", "1\\1"]`},
 		{"words that are names", "match = 1\ntype = 2\ncase = match\nmatch.x if 0 else 1\nresult = [match, type, case]", "[1, 2, 1]"},
 		{"typing", "from typing import List, Optional\nfrom __future__ import annotations\ndef f(x: Optional[List[int]] = None) -> None: return x\nresult = f(1)", "1"},
 		{"ellipsis", "def f(): ...\nresult = f()", "None"},
+		{"globals of the round before", "r = []\nfor i in range(3):\n    if i > 0: r.append(prev)\n    prev = i\nresult = r", "[0, 1]"},
 		{"late functions", "def f(): return g()\ndef g(): return 1\nresult = f()", "1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -152,7 +153,9 @@ func TestCorpus(t *testing.T) {
 }
 
 // expand writes out @{N*TEXT}. TEXT may hold braces, so it ends at the last } before the next @{ that leaves them in pairs.
-func expand(code string) string {
+func expand(code string) string { return expandAtMost(code, math.MaxInt) }
+
+func expandAtMost(code string, most int) string {
 	var b strings.Builder
 	for {
 		at := strings.Index(code, "@{")
@@ -171,7 +174,7 @@ func expand(code string) string {
 		if unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`); err == nil {
 			text = unquoted
 		}
-		b.WriteString(strings.Repeat(text, n))
+		b.WriteString(strings.Repeat(text, min(n, most)))
 		code = after
 	}
 }

@@ -34,7 +34,7 @@ const (
 // lower makes a file of a tree.
 func lower(tree []stmt, file *scope) *syntax.File {
 	l := &lowering{file: FileName, fn: &context{}}
-	body := l.cells(file, place{1, 1})
+	body := append(l.globals(file), l.cells(file, place{1, 1})...)
 	for i, s := range tree {
 		if x, ok := s.(*exprStmt); ok && i == len(tree)-1 {
 			body = append(body, l.set(x.place, ident(l, x.place, "$last"), l.expr(x.x)))
@@ -43,6 +43,20 @@ func lower(tree []stmt, file *scope) *syntax.File {
 		body = append(body, l.stmt(s)...)
 	}
 	return &syntax.File{Path: l.file, Stmts: body, Options: options}
+}
+
+// globals declares the variables of the file, for Starlark takes no use of a global that stands above its assignment, such as
+// one in a loop that an earlier round made. The assignments here are never run.
+func (l *lowering) globals(file *scope) []syntax.Stmt {
+	at := place{1, 1}
+	var body []syntax.Stmt
+	for _, b := range file.order {
+		body = append(body, l.set(at, ident(l, at, b.variable), l.none(at)))
+	}
+	if body == nil {
+		return nil
+	}
+	return []syntax.Stmt{&syntax.IfStmt{If: l.pos(at), Cond: ident(l, at, "False"), True: body}}
 }
 
 // cells makes the variables of a scope that are cells, and gives those that hide a built-in its value.
