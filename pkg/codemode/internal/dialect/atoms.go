@@ -126,7 +126,7 @@ func (p *parser) braces() (x expr) {
 				return
 			}
 			item := p.starOr(p.named)
-			if isStarred(item) || len(dict.keys) == 0 && !p.tok().is(":") {
+			if isStarred(item) || len(dict.values) == 0 && !p.tok().is(":") {
 				set.items = append(set.items, item)
 				if len(set.items) == 1 && p.tok().is("for", "async") {
 					x = p.comprehension('{', at, nil, item)
@@ -185,9 +185,6 @@ func (p *parser) condition() expr {
 	x := p.disjunction()
 	if target, ok := x.(*nameExpr); ok && p.accept(":=") {
 		return &walrus{target.place, target, p.disjunction()}
-	}
-	if p.tok().is("else") {
-		p.tok().failHint("write [a if c else b for …]", "else in the condition of a comprehension")
 	}
 	return x
 }

@@ -1,5 +1,7 @@
 package dialect
 
+import "strings"
+
 // block reads : and what belongs to it; what says to what it does.
 func (p *parser) block(what string) (body []stmt) {
 	at := p.tok().place
@@ -62,9 +64,6 @@ func (p *parser) forLoop() stmt {
 	l.target = p.targets("in")
 	p.expect("in", "after the names of for")
 	l.x = p.expressions()
-	if isStarred(l.x) {
-		l.x.at().fail("a star needs a list or a tuple around it")
-	}
 	return p.loop(l, "for")
 }
 
@@ -124,7 +123,7 @@ func (p *parser) params(closing string) (params []param) {
 			seen[a.name.name] = true
 		}
 		if closing == ")" && a.name != nil && p.accept(":") {
-			p.starOr(p.expression)
+			p.expression()
 		}
 		if a.stars == 0 && p.accept("=") {
 			a.value = p.expression()
@@ -179,10 +178,19 @@ func (p *parser) handler() handler {
 	}
 	if !p.tok().is(":") {
 		h.classes = p.expressions()
+		if d, ok := h.classes.(*display); ok && isVariable(d.items[len(d.items)-1]) {
+			h.classes.at().failHint("write except … as e", "a name after a comma")
+		}
 		if p.accept("as") {
 			h.name = p.name("after as")
 		}
 	}
 	h.body = p.block("except")
 	return h
+}
+
+// isVariable tells what was meant for the name of an exception: classes begin with a capital letter.
+func isVariable(x expr) bool {
+	n, ok := x.(*nameExpr)
+	return ok && strings.ToLower(n.name[:1]) == n.name[:1]
 }

@@ -53,6 +53,9 @@ func Parse(source string, o Options) (p *Program, err error) {
 			if !ok {
 				panic(r)
 			}
+			if fault.Hint == "" && strings.Contains("\n"+source, "\n```") {
+				fault.Hint = "send the code alone, without ``` and prose"
+			}
 			p, err = nil, fault
 		}
 	}()
@@ -85,7 +88,7 @@ func (p place) fault(format string, args ...any) *Error {
 
 // tooDeep ends the parse since the source nests too deeply.
 func (p place) tooDeep() {
-	e := p.fault("the code nests more than %d levels", maxNesting)
+	e := p.fault("the code nests too deeply")
 	e.Hint = "name parts of it, line by line"
 	e.Limit = "nesting"
 	panic(e)

@@ -4,6 +4,9 @@ package dialect
 func (p *parser) expressions() expr {
 	first := p.starOr(p.expression)
 	if !p.tok().is(",") {
+		if isStarred(first) {
+			first.at().failHint("write [*xs]", "a star needs a list, a tuple or a call around it")
+		}
 		return first
 	}
 	items := []expr{first}
@@ -102,6 +105,9 @@ func (p *parser) comparison() expr {
 		if op == "" {
 			break
 		}
+		if len(rest) == maxNesting { // each is lowered within the one before
+			at.tooDeep()
+		}
 		rest = append(rest, compared{op, at, p.binary(bitOr)})
 	}
 	if rest == nil {
@@ -180,14 +186,14 @@ func (p *parser) primary() expr {
 		switch {
 		case t.is("."):
 			p.next()
-			name := p.next()
+			name := p.tok()
+			if name.kind == keywordToken {
+				name.failHint("write x[\""+name.text+"\"]", "%s is a keyword, no attribute", name.text)
+			}
 			if name.kind != nameToken {
-				if name.kind == keywordToken {
-					name.failHint("write x[\""+name.text+"\"]", "%s is a keyword, no attribute", name.text)
-				}
-				p.i--
 				p.unexpected("expected a name after the point")
 			}
+			p.next()
 			x = &attribute{x.at(), x, name.text, name.place}
 		case t.is("("):
 			x = &call{x.at(), x, nameOf(x), p.args()}
@@ -235,7 +241,7 @@ func (p *parser) subscript() (x expr) {
 func (p *parser) sliceOr() expr {
 	s := &slice{place: p.tok().place}
 	if !p.tok().is(":") {
-		x := p.starOr(p.named)
+		x := p.named()
 		if !p.tok().is(":") {
 			return x
 		}

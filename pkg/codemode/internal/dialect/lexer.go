@@ -298,5 +298,8 @@ func (lx *lexer) strange(at place, r rune) {
 	if unicode.IsPrint(r) {
 		at.fail("the character %c means nothing here", r)
 	}
+	if unicode.IsSpace(r) {
+		at.failHint("write a plain space", "the character U+%04X, a space of another kind", r)
+	}
 	at.failHint("leave it out", "the character U+%04X, which cannot be seen", r)
 }

@@ -12,10 +12,12 @@ type names struct {
 	o     Options
 	code  *code
 	first *use // unknown, in the order of the source
+
+	inside map[string]string // what functions have names that they bind, and except
 }
 
 func newNames(c *code, o Options) *names {
-	n := &names{known: make(map[string]bool, len(o.Known)), o: o, code: c}
+	n := &names{known: make(map[string]bool, len(o.Known)), o: o, code: c, inside: map[string]string{}}
 	for _, name := range o.Known {
 		n.known[name] = true
 	}
@@ -51,24 +53,34 @@ func (n *names) hint(u *use) string {
 			return h
 		}
 	}
-	var words []string
-	if near := nearest(name, n.visible(u.in)); near != nil {
-		words = append(words, "did you mean "+listed(near, "or")+"?")
+	hint := ""
+	if where := n.inside[name]; where != "" {
+		return "it is a variable of " + where + " only: return it from there, or set it outside"
+	} else if near := nearest(name, n.visible(u.in)); near != nil {
+		hint = "did you mean " + listed(near, "or") + "?"
+	} else if strings.ToUpper(name) == name {
+		hint = "set it first, or put text in quotes"
+	} else {
+		hint = "set it first"
 	}
-	if isConstantName(name) {
-		words = append(words, "text goes in quotes")
+	if strings.HasPrefix(n.rest(u.name), name+"(") {
+		hint = strings.TrimPrefix(hint+" list_tools() lists the tools", "set it first ")
 	}
-	words = append(words, "set it first; list_tools() lists the tools")
-	return strings.Join(words, " ")
+	return hint
+}
+
+// rest is the line of the source from a name on.
+func (n *names) rest(at *nameExpr) string {
+	line := []rune(n.code.lines[at.line-1])
+	return string(line[min(int(at.col)-1, len(line)):])
 }
 
 // published tells the function of a tool whose published name, which is no name of Python, stands in the code.
 func (n *names) published(at *nameExpr) string {
-	line := []rune(n.code.lines[at.line-1])
-	rest := string(line[min(int(at.col)-1, len(line)):])
+	rest := plain(n.rest(at))
 	best := ""
 	for name := range n.o.Functions {
-		if strings.HasPrefix(rest, name) && len(name) > len(best) && len(name) > len(at.name) {
+		if strings.HasPrefix(rest, plain(name)) && len(name) > len(best) && len(name) > len(at.name) {
 			best = name
 		}
 	}
@@ -78,7 +90,10 @@ func (n *names) published(at *nameExpr) string {
 	return "the function of the tool " + best + " is " + n.o.Functions[best]
 }
 
-func isConstantName(name string) bool { return len(name) > 3 && strings.ToUpper(name) == name }
+// plain is text with _ for what may part the words of a tool's name.
+func plain(text string) string {
+	return strings.NewReplacer("-", "_", ".", "_", "/", "_", ":", "_").Replace(text)
+}
 
 // visible are the names that could stand in a scope.
 func (n *names) visible(s *scope) []string {

@@ -1,7 +1,5 @@
 package dialect
 
-import "strings"
-
 // A parser makes a tree of tokens, by recursive descent. Faults are panics of *Error.
 type parser struct {
 	tokens  []token
@@ -109,17 +107,35 @@ func (p *parser) unexpected(wanted string) {
 	t := p.tok()
 	if n := len(p.open); n > 0 {
 		o := p.open[n-1]
-		switch {
-		case t.is(")", "]", "}"):
+		switch closing := closings[o.text]; {
+		case t.is(")", "]", "}") && t.text != closing:
 			t.failHint("close that first", "%s does not match the %s of line %d, column %d", t.text, o.text, o.line, o.col)
-		case t.kind == endToken && !p.inField, t.first && o.line < t.line:
-			o.failHint("close it, and separate items by commas", "the %s of line %d is never closed", o.text, o.line)
+		case !p.inField && !p.closed() && !quoteInText(p.tokens, p.i):
+			o.failHint("close it with "+closing, "the %s of line %d is never closed", o.text, o.line)
 		}
 	}
 	if hint := mistaken(p.tokens, p.i); hint != "" {
 		t.failHint(hint, "%s, not %s", wanted, t.shown())
 	}
 	t.fail("%s, not %s", wanted, t.shown())
+}
+
+var closings = map[string]string{"(": ")", "[": "]", "{": "}"}
+
+// closed tells whether the innermost open bracket has its match further on.
+func (p *parser) closed() bool {
+	depth := 1
+	for _, t := range p.tokens[p.i:] {
+		switch {
+		case t.is("(", "[", "{"):
+			depth++
+		case t.is(")", "]", "}"):
+			if depth--; depth == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shown is how a message calls a token.
@@ -139,32 +155,43 @@ func (t token) shown() string {
 	return t.text
 }
 
+// quoteInText tells text whose end came too soon, as in 'it's'.
+func quoteInText(tokens []token, i int) bool {
+	return i > 0 && tokens[i].kind == nameToken && tokens[i-1].kind == stringToken && tokens[i].line == tokens[i-1].line
+}
+
 // mistaken is a hint for what other languages and hasty writers have.
 func mistaken(tokens []token, i int) string {
-	t := tokens[i]
-	prev := token{kind: newlineToken}
+	t, prev, before := tokens[i], token{kind: newlineToken}, token{kind: newlineToken}
 	if i > 0 {
 		prev = tokens[i-1]
 	}
+	if i > 1 {
+		before = tokens[i-2]
+	}
 	switch {
+	case t.first && prev.kind != newlineToken && !t.is(")", "]", "}", ":", "="):
+		return "the line above may lack a comma at its end"
 	case t.is("&", "|") && prev.is(t.text):
 		return map[string]string{"&": "write and", "|": "write or"}[t.text]
 	case t.is("="):
 		return "write == to compare"
-	case t.is(":=") || t.is("->"):
-		return "put it in parentheses"
-	case t.is("+", "-") && prev.is(t.text):
-		return "write x += 1"
+	case t.is(":="):
+		return "write =, or put it in parentheses"
+	case prev.is("+", "-") && before.is(prev.text):
+		return "write x " + prev.text + "= 1"
 	case t.is("if") && prev.is("else"):
 		return "write elif"
 	case t.is("{") && (prev.is(")") || prev.kind == nameToken):
 		return "a block begins with : and is indented"
 	case t.kind == nameToken && prev.kind == nameToken && prev.text == "new":
 		return "leave new out"
-	case t.kind == stringToken && (prev.kind == stringToken || prev.kind == nameToken):
-		return "a quote within text is written \\\" or in the other kind of quotes"
-	case t.kind == keywordToken && prev.kind != keywordToken && strings.Contains("for if else", t.text):
-		return ""
+	case t.kind == stringToken || quoteInText(tokens, i):
+		return "join text by + or separate it by a comma; a quote within text is written \\\" or in the other kind of quotes"
+	case t.is("for") && prev.kind != newlineToken:
+		return "put what is collected in parentheses: [(a, b) for …]"
+	case t.is("else"):
+		return "write a if c else b in front of for"
 	}
 	return ""
 }

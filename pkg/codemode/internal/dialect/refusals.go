@@ -49,7 +49,7 @@ var refused = map[string]string{
 	"iter": "loop over x itself", "bytes": "text is Unicode, and there are no bytes", "bytearray": "text is Unicode, and there are no bytes", "memoryview": "text is Unicode, and there are no bytes",
 	"exit": "use return, or fail(\"why\")", "quit": "use return, or fail(\"why\")", "breakpoint": "use print", "id": "compare with is or ==", "complex": "there are no complex numbers",
 	"true": "write True", "false": "write False", "null": "write None", "nil": "write None", "undefined": "write None", "NaN": "write float(\"nan\")", "console": "write print(…)",
-	"const": "write name = value", "let": "write name = value", "var": "write name = value", "function": "write def", "NotImplemented": "write None",
+	"elseif": "write elif", "elsif": "write elif", "const": "write name = value", "let": "write name = value", "var": "write name = value", "function": "write def", "NotImplemented": "write None",
 	"__builtins__": "built-ins are there by their names", "__file__": "there are no files", "tools": "the tools are functions, without a prefix",
 }
 
@@ -197,9 +197,11 @@ func (p *parser) checkModule(at place, line, module string) {
 	if dropped[module] || slices.Contains(importable, module) && slices.Contains(p.o.Known, module) {
 		return
 	}
-	top, _, _ := strings.Cut(module, ".")
+	top, rest, _ := strings.Cut(module, ".")
 	hint, ok := modules[top]
-	if !ok {
+	if slices.Contains(importable, top) && rest != "" {
+		hint = "write import " + top
+	} else if !ok {
 		if _, isTool := p.o.Functions[top]; isTool || slices.Contains(slices.Collect(maps.Values(p.o.Functions)), top) {
 			hint = "the tools' functions are there without import"
 		} else {

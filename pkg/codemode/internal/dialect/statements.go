@@ -52,8 +52,8 @@ func (p *parser) afterStatement() {
 	if prev.kind == nameToken && !p.tok().first && (prev.text == "print" || prev.text == "exec") {
 		prev.failHint("write "+prev.text+"(…)", "%s is a function", prev.text)
 	}
-	if t := p.tok(); prev.kind == nameToken && (prev.text == "elseif" || prev.text == "elsif") {
-		prev.failHint("write elif", "there is no %s, before %s", prev.text, t.shown())
+	if hint := refused[prev.text]; hint != "" && prev.kind == nameToken && p.tok().kind == nameToken {
+		prev.failHint(hint, "there is no %s", prev.text)
 	}
 	p.unexpected("expected the end of the line")
 }
@@ -115,9 +115,6 @@ func (p *parser) assignment() stmt {
 		}
 		return &augmented{x.at(), x, t.text[:len(t.text)-1], t.place, p.expressions()}
 	case !t.is("="):
-		if isStarred(x) {
-			x.at().fail("a star needs a list, a tuple or a call around it")
-		}
 		return &exprStmt{x.at(), x}
 	}
 	a := &assign{place: x.at()}
@@ -125,9 +122,6 @@ func (p *parser) assignment() stmt {
 		checkTarget(x)
 		a.targets = append(a.targets, x)
 		x = p.expressions()
-	}
-	if isStarred(x) {
-		x.at().failHint("write [*x]", "a star needs a list or a tuple around it")
 	}
 	a.value = x
 	return a
@@ -158,6 +152,9 @@ func (p *parser) raise() stmt {
 		return s
 	}
 	s.x = p.expression()
+	if t := p.tok(); t.is(",") {
+		t.failHint("write raise ValueError(\"…\")", "raise takes one exception")
+	}
 	if p.accept("from") {
 		p.expression()
 	}

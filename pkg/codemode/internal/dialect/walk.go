@@ -96,6 +96,9 @@ func (a *analysis) def(d *def) {
 		a.params(d.params)
 		a.stmts(d.body)
 	})
+	for _, b := range d.own.order {
+		a.names.inside[b.name] = "the function " + d.name.name
+	}
 }
 
 func (a *analysis) defaults(params []param) {
@@ -128,6 +131,7 @@ func (a *analysis) try(s *try) {
 			h.name.of = b
 			a.stmts(h.body)
 		})
+		a.names.inside[h.name.name] = "its except"
 	}
 	a.part(s.other)
 	a.part(s.finally)
@@ -167,7 +171,7 @@ func (a *analysis) inner(x expr) {
 	case *comparison:
 		a.expr(x.first)
 		for _, c := range x.rest {
-			a.deeper(c.opAt, func() { a.expr(c.x) })
+			a.expr(c.x)
 		}
 	case *conditional:
 		a.exprs([]expr{x.test, x.then, x.other})
