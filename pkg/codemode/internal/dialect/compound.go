@@ -178,7 +178,7 @@ func (p *parser) handler() handler {
 	}
 	if !p.tok().is(":") {
 		h.classes = p.expressions()
-		if d, ok := h.classes.(*display); ok && isVariable(d.items[len(d.items)-1]) {
+		if d, ok := h.classes.(*display); ok && len(d.items) > 1 && isVariable(d.items[len(d.items)-1]) {
 			h.classes.at().failHint("write except … as e", "a name after a comma")
 		}
 		if p.accept("as") {

@@ -137,7 +137,8 @@ func BenchmarkParse(b *testing.B) {
 			lines = append(lines, strings.Split(code, "\n")...)
 		}
 	}
-	code := strings.Join(lines[:100], "\n")
+	code := strings.Join(lines, "\n")
+	b.Logf("%d lines", len(lines))
 	for b.Loop() {
 		if _, err := dialect.Parse(code, o); err != nil {
 			b.Fatal(err)
