@@ -58,7 +58,7 @@ func (p *parser) fields(parts []part) {
 	for i := range parts {
 		if f := &parts[i]; f.field != nil {
 			p.nested(f.at, func() {
-				inner := &parser{tokens: f.field, o: p.o, depth: p.depth, inDef: p.inDef, inField: true}
+				inner := &parser{tokens: f.field, o: p.o, depth: p.depth, inField: true}
 				f.value = inner.expressions()
 				if inner.tok().kind != endToken {
 					inner.unexpected("expected the end of the field of the f-string")

@@ -93,9 +93,7 @@ func (p *parser) def() stmt {
 	}
 	loops := p.inLoop
 	p.inLoop = 0
-	p.inDef++
 	d.body = p.block("def")
-	p.inDef--
 	p.inLoop = loops
 	return d
 }

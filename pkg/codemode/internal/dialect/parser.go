@@ -7,7 +7,6 @@ type parser struct {
 	o       Options
 	depth   int
 	open    []token // brackets
-	inDef   int
 	inLoop  int
 	inField bool
 }
