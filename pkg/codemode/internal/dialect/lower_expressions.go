@@ -12,7 +12,7 @@ func (l *lowering) exprs(xs []expr) []syntax.Expr {
 	return out
 }
 
-// expr lowers an expression; None stands for what is not there.
+// orNone lowers an expression; None stands for one that is not there.
 func (l *lowering) orNone(at place, x expr) syntax.Expr {
 	if x == nil {
 		return l.none(at)
