@@ -1,21 +1,20 @@
 package codemode
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
 	"go.starlark.net/starlark"
-
-	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
 )
 
-// Run runs a piece of code in the calling process and goroutine until it ends, reaches a limit or ctx is done. Its calls of
-// tools are made by call, one at a time, in the same goroutine; a nil call has no tools. Memory is bounded only where one
-// operation asks for too much of it: package sandbox bounds the whole.
+// Run runs a piece of code in the calling goroutine until it ends, reaches a limit or ctx is done. Its calls of tools are
+// made by call, one at a time, in the same goroutine; a job without tools needs none. Memory is bounded only where one
+// operation asks for too much of it: package sandbox bounds the whole. Steps and time do not see into one step of the
+// interpreter on large data, such as the product of two long integers.
 //
-// It never panics, and keeps nothing. Many runs may go on at once, of the same job too.
+// Run never panics and keeps nothing. Many runs may go on at once, of one job too.
 func Run(ctx context.Context, job Job, call CallFunc) (o Outcome) {
 	r := newRun(job, call)
 	defer func() {
@@ -23,41 +22,39 @@ func Run(ctx context.Context, job Job, call CallFunc) (o Outcome) {
 			o = r.outcome(nil, internal(p))
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Time, r.exceeded("time", "it took more than %v", r.limits.Time))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Time, r.tooLong())
 	defer cancel()
 	r.ctx = ctx
-	if ctx.Err() != nil {
-		return r.outcome(nil, r.report(context.Cause(ctx)))
-	}
-	program, fault := r.compile(job.Code)
-	if fault != nil {
-		return r.outcome(nil, fault)
+	program, e := r.compile(job.Code)
+	if e != nil {
+		return r.outcome(nil, e)
 	}
 	defer context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx)) })()
-	globals, err := program.Init(r.thread, r.names)
-	if err = cmpError(r.ended(), err); err != nil {
+	globals, err := r.start(program)
+	if err != nil {
 		return r.outcome(nil, r.report(err))
 	}
 	return r.outcome(r.result(globals))
 }
 
-// Check reports what is wrong with a job's code before anything runs; nil: nothing.
+// Check tells what is wrong with a job's code before anything runs; nil: nothing.
 func Check(job Job) (e *Error) {
-	r := newRun(job, nil)
 	defer func() {
 		if p := recover(); p != nil {
 			e = internal(p)
 		}
 	}()
-	_, e = r.compile(job.Code)
+	r := newRun(job, nil)
+	if _, e = r.compile(job.Code); e != nil {
+		e.shorten(r.limits.Output)
+	}
 	return e
 }
 
-// run is one run's state. All of it belongs to the goroutine of Run, save what meter says.
+// A run is one run's state. All of it belongs to the goroutine of Run, save what meter says.
 type run struct {
 	*meter
 	ctx     context.Context
-	limits  Limits
 	call    CallFunc
 	tools   *toolbox
 	names   starlark.StringDict // what code finds
@@ -68,35 +65,43 @@ type run struct {
 }
 
 func newRun(job Job, call CallFunc) *run {
-	r := &run{limits: job.Limits.OrDefaults(), call: call}
-	r.meter = newMeter(r.limits)
-	r.out.limit = r.limits.Output
-	r.tools = newToolbox(job.Tools)
+	r := &run{meter: newMeter(job.Limits.OrDefaults()), call: call, tools: newToolbox(job.Tools)}
 	r.names = maps.Clone(universe())
-	maps.Copy(r.names, r.hidden())
-	maps.Copy(r.names, r.helpers())
+	maps.Copy(r.names, classes)
+	for name, f := range r.builtins() {
+		r.names[name] = starlark.NewBuiltin(name, f)
+	}
 	for _, t := range r.tools.all {
 		if t.function != "" {
-			r.names[t.function] = r.function(t)
+			r.names[t.function] = starlark.NewBuiltin(t.function, r.function(t))
 		}
 	}
 	return r
 }
 
-// result is the outcome's JSON: the global result, or else the value of the last statement.
+// start runs the program, unless the run is over already.
+func (r *run) start(program *starlark.Program) (starlark.StringDict, error) {
+	if r.ctx.Err() != nil {
+		return nil, r.stop(context.Cause(r.ctx))
+	}
+	globals, err := program.Init(r.thread, r.names)
+	return globals, cmp.Or(err, r.ended())
+}
+
+// result is the outcome as JSON: the global result, or else the value of the last statement.
 func (r *run) result(globals starlark.StringDict) ([]byte, *Error) {
-	v, ok := globals[resultName]
-	if c, isCell := v.(*cell); isCell {
-		v, ok = c.value, c.value != nil
+	v := globals[resultName]
+	if c, ok := v.(*cell); ok {
+		v = c.value
 	}
-	if !ok {
-		v, ok = globals[lastName]
+	if v == nil {
+		v = globals[lastName]
 	}
-	if !ok {
+	if v == nil {
 		return nil, nil
 	}
 	b, err := r.toJSON(v, resultName)
-	if err = cmpError(r.ended(), err); err == nil {
+	if err = cmp.Or(err, r.ended()); err == nil {
 		return b, nil
 	}
 	e := r.report(err)
@@ -116,24 +121,11 @@ func (r *run) outcome(result []byte, e *Error) Outcome {
 	return Outcome{Result: result, Stdout: r.out.String(), Calls: r.calls, Steps: r.steps(), Error: e}
 }
 
-// cmpError is the first of the two that is one.
-func cmpError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
+// internal is what is said of a panic: a fault of this package, not of the code.
 func internal(p any) *Error {
-	return &Error{Kind: Runtime, Message: fmt.Sprintf("internal error: %v", p)}
+	return &Error{Kind: Runtime, Message: clip(fmt.Sprintf("internal error: %v", p), maxMessage)}
 }
 
-// exceeded is the limit of a name.
-func (m *meter) exceeded(name, format string, args ...any) *fault.Limit {
-	return &fault.Limit{Name: name, Message: fmt.Sprintf(format, args...)}
-}
-
-func asLimit(err error) (*fault.Limit, bool) {
-	var l *fault.Limit
-	return l, errors.As(err, &l)
+func (m *meter) tooLong() error {
+	return m.exceeded("time", "the code took longer than %v: do less, or split the work over several runs", m.limits.Time)
 }

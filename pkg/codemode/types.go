@@ -100,4 +100,5 @@ type Error struct {
 type Frame struct {
 	Function string `json:"function"` // "" for the top level
 	Line     int    `json:"line"`
+	column   int
 }

@@ -1,0 +1,157 @@
+package codemode
+
+import (
+	"encoding/json"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+)
+
+// listTools is list_tools(): the tools as dicts.
+func (r *run) listTools(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args)+len(kwargs) > 0 {
+		return nil, fault.New("TypeError", "list_tools takes no arguments").Hinted("help(f) describes one tool")
+	}
+	var all []starlark.Value
+	for _, t := range r.tools.all {
+		d := starlark.NewDict(3)
+		for _, kv := range [][2]string{{"function", t.function}, {"name", t.Name}, {"description", t.Description}} {
+			v := starlark.Value(starlark.String(kv[1]))
+			if kv[0] == "function" && kv[1] == "" {
+				v = starlark.None
+			}
+			_ = d.SetKey(starlark.String(kv[0]), v) // it is new, and so not frozen
+		}
+		all = append(all, d)
+	}
+	return starlark.NewList(all), nil
+}
+
+// help is help(f) and help("name"): the text that describes a tool; and help(), which lists all.
+func (r *run) help(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) > 1 || len(kwargs) > 0 {
+		return nil, fault.New("TypeError", "help takes one tool").Hinted("help(f), or help(\"name\")")
+	}
+	if len(args) == 0 {
+		return starlark.String(r.overview()), nil
+	}
+	name, isText := starlark.AsString(args[0])
+	for _, t := range r.tools.all {
+		f := r.names[t.function]
+		if isText && (t.Name == name || t.function == name) || !isText && f != nil && f == args[0] {
+			return starlark.String(t.describe()), nil
+		}
+	}
+	if isText {
+		return nil, fault.New("ValueError", "there is no tool %q%s: list_tools() lists them", clip(name, maxName), meant(name, r.tools.names()))
+	}
+	return nil, fault.New("ValueError", "help describes tools, not %s", clip(repr(args[0]), maxName)).Hinted("list_tools() lists them")
+}
+
+func (r *run) overview() string {
+	var b strings.Builder
+	for _, t := range r.tools.all {
+		b.WriteString(t.signature() + "\n")
+	}
+	return b.String()
+}
+
+// signature is a call of the tool as code writes it.
+func (t *tool) signature() string {
+	var parts []string
+	for _, p := range t.parameters() {
+		switch def := member(p.schema, "default"); {
+		case p.written == "": // by its published name only
+		case p.required:
+			parts = append(parts, p.written)
+		case def != nil:
+			parts = append(parts, p.written+"="+literal(def))
+		default:
+			parts = append(parts, p.written+"=…")
+		}
+	}
+	if t.function == "" {
+		name, _ := json.Marshal(t.Name)
+		return "call_tool(" + strings.Join(append([]string{string(name)}, parts...), ", ") + ")"
+	}
+	return t.function + "(" + strings.Join(parts, ", ") + ")"
+}
+
+func (t *tool) describe() string {
+	var b strings.Builder
+	b.WriteString(t.signature())
+	if t.Description != "" {
+		b.WriteString("\n" + t.Description)
+	}
+	for _, p := range t.parameters() {
+		b.WriteString("\n- " + p.describe())
+	}
+	return b.String()
+}
+
+// describe is a line on a parameter: its type, its bounds, what it is for.
+func (p *param) describe() string {
+	name := p.written
+	if name != p.name {
+		name = strings.TrimSpace(name + " " + clip(p.name, maxName))
+	}
+	facts := []string{}
+	if !p.required {
+		facts = append(facts, "optional")
+	}
+	about := ""
+	schema, _ := strictjson.MembersOf(p.schema)
+	for {
+		key, value, ok := schema.Next()
+		if !ok {
+			break
+		}
+		switch string(key) {
+		case "description":
+			about, _ = strictjson.String(value)
+		case "type":
+			facts = append([]string{strings.Trim(literal(value), `"`)}, facts...)
+		default:
+			facts = append(facts, string(key)+" "+literal(value))
+		}
+	}
+	line := name
+	if len(facts) > 0 {
+		line += " (" + strings.Join(facts, ", ") + ")"
+	}
+	if about != "" {
+		line += ": " + about
+	}
+	return line
+}
+
+// member is a member of a schema, or nil.
+func member(schema []byte, name string) []byte {
+	m, _ := strictjson.MembersOf(schema)
+	for {
+		key, value, ok := m.Next()
+		if !ok {
+			return nil
+		}
+		if string(key) == name {
+			return value
+		}
+	}
+}
+
+// literal is JSON as code writes it, as far as single words go.
+func literal(raw []byte) string {
+	switch s := string(raw); s {
+	case "true":
+		return "True"
+	case "false":
+		return "False"
+	case "null":
+		return "None"
+	default:
+		return clip(s, 500)
+	}
+}

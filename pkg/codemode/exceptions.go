@@ -1,0 +1,186 @@
+package codemode
+
+import (
+	"errors"
+
+	"go.starlark.net/starlark"
+
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
+)
+
+// A class is a class of exceptions. Calling it makes one.
+type class struct {
+	name   string
+	parent *class
+}
+
+// classes are the classes that code can name: Python's, and ToolError for failures of tools.
+var classes = makeClasses()
+
+const (
+	classException = "Exception"
+	classTool      = "ToolError"
+)
+
+func makeClasses() starlark.StringDict {
+	all := starlark.StringDict{}
+	define := func(parent string, names ...string) {
+		p, _ := all[parent].(*class)
+		for _, n := range names {
+			all[n] = &class{name: n, parent: p}
+		}
+	}
+	define("", "BaseException")
+	define("BaseException", classException)
+	define(classException, classTool, "ArithmeticError", "AssertionError", "AttributeError", "LookupError", "MemoryError", "NameError",
+		"OSError", "RuntimeError", "StopIteration", "TypeError", "ValueError")
+	define("ArithmeticError", "OverflowError", "ZeroDivisionError")
+	define("LookupError", "IndexError", "KeyError")
+	define("RuntimeError", "NotImplementedError", "RecursionError")
+	define("OSError", "ConnectionError", "FileNotFoundError", "PermissionError", "TimeoutError")
+	define("ValueError", "UnicodeError", "JSONDecodeError")
+	return all
+}
+
+// native are the classes of errors that the interpreter raises itself, which has one kind of them for what Python tells
+// apart: a wrong operand, a wrong argument, a list with too many values to unpack, a dict that is changed while it is walked.
+var native = map[string]bool{"TypeError": true, "ValueError": true, "RuntimeError": true}
+
+func classOf(name string) *class {
+	c, ok := classes[name].(*class)
+	if !ok {
+		c = classes[classException].(*class)
+	}
+	return c
+}
+
+func (c *class) String() string        { return "<class " + c.name + ">" }
+func (c *class) Type() string          { return "type" }
+func (c *class) Freeze()               {}
+func (c *class) Truth() starlark.Bool  { return true }
+func (c *class) Hash() (uint32, error) { return starlark.String(c.name).Hash() }
+func (c *class) Name() string          { return c.name }
+func (c *class) AttrNames() []string   { return []string{"__name__"} }
+
+func (c *class) Attr(name string) (starlark.Value, error) {
+	if name == "__name__" {
+		return starlark.String(c.name), nil
+	}
+	return nil, nil
+}
+
+// CallInternal implements starlark.Callable: ValueError("…") is an exception.
+func (c *class) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(kwargs) > 0 {
+		return nil, fault.New("TypeError", "%s takes no keyword arguments", c.name)
+	}
+	return &exception{class: c, args: args}, nil
+}
+
+// within reports whether c is d or stands below it.
+func (c *class) within(d *class) bool {
+	for ; c != nil; c = c.parent {
+		if c == d {
+			return true
+		}
+	}
+	return false
+}
+
+// Holds implements fault.Class.
+func (c *class) Holds(v starlark.Value) bool {
+	x, ok := v.(*exception)
+	return ok && x.class.within(c)
+}
+
+// catches reports whether an except clause of the class catches an error.
+func (c *class) catches(err error) bool {
+	if c == classOf(classException) || c == classOf(classException).parent {
+		return true
+	}
+	var raised *fault.Exception
+	if errors.As(err, &raised) {
+		return classOf(raised.Class).within(c)
+	}
+	return native[c.name]
+}
+
+// An exception is what code makes by calling a class, and what except and try_call bind.
+type exception struct {
+	class *class
+	args  starlark.Tuple
+	hint  string
+	cause error      // what it was caught as; nil: it was not raised yet
+	tool  string     // the published name of the tool that failed, and
+	call  *CallError // how
+}
+
+// caught is the exception that an error is to the code. One of the interpreter's own has the class by which it was caught.
+func caught(err error, by *class) *exception {
+	var raised *fault.Exception
+	if !errors.As(err, &raised) {
+		return &exception{class: by, args: starlark.Tuple{starlark.String(err.Error())}, cause: err}
+	}
+	if x, ok := raised.Value.(*exception); ok {
+		x.cause = err
+		return x
+	}
+	return &exception{class: classOf(raised.Class), args: starlark.Tuple{starlark.String(raised.Message)}, hint: raised.Hint, cause: err}
+}
+
+// raise is the error that x is when it is raised. Raised again, it is what it was, with the place where it arose.
+func (x *exception) raise() error {
+	if x.cause != nil {
+		return x.cause
+	}
+	return &fault.Exception{Class: x.class.name, Message: x.message(), Hint: x.hint, Value: x}
+}
+
+// message is what the exception says to people: its text, or the name of its class where it has none.
+func (x *exception) message() string {
+	if s := x.Text(); s != "" {
+		return s
+	}
+	return x.class.name
+}
+
+// Text implements fault.Object.
+func (x *exception) Text() string {
+	switch len(x.args) {
+	case 0:
+		return ""
+	case 1:
+		return text(x.args[0])
+	}
+	return text(x.args)
+}
+
+func (x *exception) Class() starlark.Value { return x.class }
+func (x *exception) String() string        { return x.class.name + "(" + repr(x.args) + ")" }
+func (x *exception) Type() string          { return x.class.name }
+func (x *exception) Freeze()               { x.args.Freeze() }
+func (x *exception) Truth() starlark.Bool  { return true }
+func (x *exception) Hash() (uint32, error) { return starlark.String(x.class.name).Hash() }
+
+func (x *exception) AttrNames() []string { return []string{"args", "kind", "message", "tool"} }
+
+// Attr has what Python's exceptions have, and what the errors of try_call have.
+func (x *exception) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "args":
+		return x.args, nil
+	case "message":
+		return starlark.String(x.message()), nil
+	case "kind":
+		if x.call != nil {
+			return starlark.String(x.call.Type), nil
+		}
+		return starlark.String("error"), nil
+	case "tool":
+		if x.call != nil {
+			return starlark.String(x.tool), nil
+		}
+		return starlark.None, nil
+	}
+	return nil, nil
+}
