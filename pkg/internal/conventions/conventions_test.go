@@ -24,6 +24,7 @@ var layers = []string{
 	"pkg/codemode/internal/dialect",
 	"pkg/codemode/internal/library",
 	"pkg/codemode",
+	"pkg/codemode/codemodetest",
 	"pkg/codemode/sandbox",
 	"pkg/tools",
 	"pkg/gym",
