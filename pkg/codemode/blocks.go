@@ -77,10 +77,26 @@ func (r *run) hidden() map[string]builtin {
 		"$value": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			return args[0].(*signal).value, nil
 		},
+		"$store": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			args[0].(*cell).value = args[1]
+			return args[1], nil
+		},
+		"$unset": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			args[0].(*cell).value = nil
+			return starlark.None, nil
+		},
+		"$stop": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			return nil, r.stop(&early{args[0]})
+		},
 		"$try":   r.try,
 		"$raise": r.raise,
 	}
 }
+
+// early is the end of a run by a return at top level: no fault, but nothing runs after it either.
+type early struct{ value starlark.Value }
+
+func (*early) Error() string { return "the code has returned" }
 
 // try runs a try statement: $try(body, ((classes or None, except), …), else or None, finally or None). Its value is how the
 // block that ran last ended: None or a signal.

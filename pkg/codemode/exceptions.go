@@ -87,8 +87,8 @@ func (c *class) within(d *class) bool {
 	return false
 }
 
-// Holds implements fault.Class.
-func (c *class) Holds(v starlark.Value) bool {
+// Instance reports whether v is an exception of the class.
+func (c *class) Instance(v starlark.Value) bool {
 	x, ok := v.(*exception)
 	return ok && x.class.within(c)
 }
@@ -144,7 +144,7 @@ func (x *exception) message() string {
 	return x.class.name
 }
 
-// Text implements fault.Object.
+// Text implements fault.Texter.
 func (x *exception) Text() string {
 	switch len(x.args) {
 	case 0:
@@ -155,7 +155,9 @@ func (x *exception) Text() string {
 	return text(x.args)
 }
 
+// Class is what type gives.
 func (x *exception) Class() starlark.Value { return x.class }
+
 func (x *exception) String() string        { return x.class.name + "(" + repr(x.args) + ")" }
 func (x *exception) Type() string          { return x.class.name }
 func (x *exception) Freeze()               { x.args.Freeze() }

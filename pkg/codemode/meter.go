@@ -33,6 +33,12 @@ func (m *meter) stop(err error) error {
 	return m.ended()
 }
 
+// resume takes back a stop.
+func (m *meter) resume() {
+	m.cause.Store(nil)
+	m.thread.Uncancel()
+}
+
 // ended is why the run is over; nil: it is not.
 func (m *meter) ended() error {
 	if err := m.cause.Load(); err != nil {

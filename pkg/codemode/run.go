@@ -3,6 +3,7 @@ package codemode
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -68,6 +69,7 @@ func newRun(job Job, call CallFunc) *run {
 	r := &run{meter: newMeter(job.Limits.OrDefaults()), call: call, tools: newToolbox(job.Tools)}
 	r.names = maps.Clone(universe())
 	maps.Copy(r.names, classes)
+	r.names["$BREAK"], r.names["$CONTINUE"] = signalBreak, signalContinue
 	for name, f := range r.builtins() {
 		r.names[name] = starlark.NewBuiltin(name, f)
 	}
@@ -85,6 +87,15 @@ func (r *run) start(program *starlark.Program) (starlark.StringDict, error) {
 		return nil, r.stop(context.Cause(r.ctx))
 	}
 	globals, err := program.Init(r.thread, r.names)
+	if e := (*early)(nil); errors.As(r.ended(), &e) {
+		r.resume()
+		if err = nil; r.ctx.Err() != nil { // which came second, and so was not heard
+			err = r.stop(context.Cause(r.ctx))
+		}
+		if e.value != starlark.None {
+			globals[resultName] = e.value
+		}
+	}
 	return globals, cmp.Or(err, r.ended())
 }
 

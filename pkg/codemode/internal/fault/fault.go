@@ -64,22 +64,8 @@ func (boundless) Charge(int) error { return nil }
 func (boundless) Room(int) error   { return nil }
 func (boundless) Depth() int       { return 100 }
 
-// A Class is a class of exceptions, as except, type and isinstance have it.
-type Class interface {
+// A Texter is a value whose text, which str gives, is not its literal form, which String gives: an exception, say.
+type Texter interface {
 	starlark.Value
-	// Holds reports whether v is an exception of the class.
-	Holds(v starlark.Value) bool
-}
-
-// An Object is a value whose text is not its literal form, which is what String says: an exception, say.
-type Object interface {
-	starlark.Value
-	// Text is str() of it.
 	Text() string
-}
-
-// A Typed value's type is more than a name: type() of it is Class.
-type Typed interface {
-	starlark.Value
-	Class() starlark.Value
 }
