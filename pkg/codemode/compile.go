@@ -2,15 +2,18 @@ package codemode
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/dialect"
 )
 
 const (
-	sourceName = "code"
 	resultName = "result"
 	lastName   = "$last" // the value of the last statement
 )
@@ -18,42 +21,39 @@ const (
 // isHidden tells names that no code can spell.
 func isHidden(name string) bool { return strings.HasPrefix(name, "$") }
 
-var options = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
-
 // compile reads the code and resolves its names.
 func (r *run) compile(code string) (*starlark.Program, *Error) {
 	if len(code) > r.limits.Code {
 		return nil, r.report(r.exceeded("code", "the code has %d bytes, more than the %s allowed: send less, and leave data to tools", len(code), size(r.limits.Code)))
 	}
-	r.lines = strings.Split(code, "\n")
-	file, err := options.Parse(sourceName, code, 0)
+	parsed, err := dialect.Parse(code, dialect.Options{Known: slices.Collect(maps.Keys(r.names)), Functions: r.tools.functions()})
 	if err != nil {
-		return nil, r.refused(err)
+		return nil, r.refused(code, err)
 	}
-	if n := len(file.Stmts); n > 0 {
-		if e, ok := file.Stmts[n-1].(*syntax.ExprStmt); ok {
-			file.Stmts[n-1] = &syntax.AssignStmt{Op: syntax.EQ, LHS: &syntax.Ident{Name: lastName}, RHS: e.X}
-		}
-	}
-	file.Options = options
-	program, err := starlark.FileProgram(file, r.names.Has)
+	r.lines = parsed.Lines
+	program, err := starlark.FileProgram(parsed.File, r.names.Has)
 	if err != nil {
-		return nil, r.refused(err)
+		return nil, r.refused(code, err)
 	}
 	return program, nil
 }
 
 // refused is a fault found before anything ran.
-func (r *run) refused(err error) *Error {
+func (r *run) refused(code string, err error) *Error {
+	r.lines = strings.Split(code, "\n")
 	e := &Error{Kind: Syntax, Message: err.Error()}
 	var at syntax.Position
-	var one syntax.Error
-	var list resolve.ErrorList
+	var fault *dialect.Error
+	var unresolved resolve.ErrorList // which the parser has not seen: a fault of its own
 	switch {
-	case errors.As(err, &one):
-		e.Message, at = one.Msg, one.Pos
-	case errors.As(err, &list) && len(list) > 0:
-		e.Message, at = list[0].Msg, list[0].Pos
+	case errors.As(err, &fault):
+		e.Message, e.Hint = fault.Message, fault.Hint
+		if e.Limit = fault.Limit; e.Limit != "" {
+			e.Kind = Limited
+		}
+		at = syntax.MakePosition(nil, int32(fault.Line), int32(fault.Column))
+	case errors.As(err, &unresolved) && len(unresolved) > 0:
+		e.Message, at = unresolved[0].Msg, unresolved[0].Pos
 	}
 	r.place(e, int(at.Line), int(at.Col))
 	return e

@@ -10,6 +10,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/dialect"
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
 )
 
@@ -53,7 +54,7 @@ func (r *run) classify(err error) *Error {
 func trace(stack starlark.CallStack) []Frame {
 	var frames []Frame
 	for _, f := range stack {
-		if f.Pos.Filename() != sourceName {
+		if f.Pos.Filename() != dialect.FileName {
 			continue
 		}
 		at := Frame{Line: int(f.Pos.Line), column: int(f.Pos.Col)}

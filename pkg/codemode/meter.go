@@ -17,7 +17,7 @@ type meter struct {
 }
 
 func newMeter(l Limits) *meter {
-	m := &meter{thread: &starlark.Thread{Name: sourceName}, limits: l}
+	m := &meter{thread: new(starlark.Thread), limits: l}
 	m.thread.SetMaxExecutionSteps(l.Steps)
 	m.thread.OnMaxSteps = func(*starlark.Thread) { m.stop(m.tooManySteps()) }
 	m.thread.Print = func(*starlark.Thread, string) {} // the library's print is ours

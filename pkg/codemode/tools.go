@@ -36,6 +36,17 @@ func (b *toolbox) names() []string {
 	return names
 }
 
+// functions are the names by which code calls the tools, by their own.
+func (b *toolbox) functions() map[string]string {
+	names := map[string]string{}
+	for _, t := range b.all {
+		if t.function != "" {
+			names[t.Name] = t.function
+		}
+	}
+	return names
+}
+
 // A tool is one that code may call.
 type tool struct {
 	Tool
