@@ -7,7 +7,8 @@
 // # Hidden built-ins
 //
 //	$attr(x, name)   $index(x, i)   $slice(x, lo, hi, step)   $setindex(v, x, i)   $del(x, i)   $iter(x)
-//	$div $floordiv $mod $pow (x, y)   $is(x, y)   $unpack(x, before, after)   $concat(list, …)   $set(list)   $dict(dict, …)
+//	$add $sub $mul $div $floordiv $mod $pow $and $or $xor $lshift $rshift $eq $ne $lt $le $gt $ge $in $notin $is (x, y)
+//	$iadd $ior (x, y), in place   $unpack(x, before, after)   $concat(list, …)   $set(list)   $dict(dict, …)
 //	$fstring(part, …)   $format(value, conversion, spec)   $enter()
 //	$raise(e)   $try(body, ((classes, handler), …), else, finally)   $BREAK $CONTINUE $returned(v) $isreturn(s) $value(s)
 //	$cell(name)   $get(cell)   $store(cell, v)   $unset(cell)   $stop(v)

@@ -151,11 +151,18 @@ func (l *lowering) augmented(s *augmented) []syntax.Stmt {
 
 // change lowers variable op= value.
 func (l *lowering) change(s *augmented, variable string) syntax.Stmt {
-	lhs := ident(l, s.place, variable)
-	if name, ok := calls[s.op]; ok {
-		return l.set(s.place, lhs, l.hidden(s.opAt, name, ident(l, s.place, variable), l.expr(s.value)))
+	lhs, rhs := ident(l, s.place, variable), l.expr(s.value)
+	if op, ok := tokens[s.op]; ok && isNumber(rhs) {
+		return &syntax.AssignStmt{OpPos: l.pos(s.opAt), Op: op - syntax.PLUS + syntax.PLUS_EQ, LHS: lhs, RHS: rhs}
 	}
-	return &syntax.AssignStmt{OpPos: l.pos(s.opAt), Op: tokens[s.op] - syntax.PLUS + syntax.PLUS_EQ, LHS: lhs, RHS: l.expr(s.value)}
+	name := calls[s.op]
+	switch s.op {
+	case "+":
+		name = "$iadd"
+	case "|":
+		name = "$ior"
+	}
+	return l.set(s.place, lhs, l.hidden(s.opAt, name, ident(l, s.place, variable), rhs))
 }
 
 func (l *lowering) del(s *delStmt) (out []syntax.Stmt) {

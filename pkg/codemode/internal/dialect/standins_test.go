@@ -56,9 +56,27 @@ func standins() starlark.StringDict {
 			return f(th, args)
 		})
 	}
-	for name, op := range map[string]syntax.Token{"$div": syntax.SLASH, "$floordiv": syntax.SLASHSLASH, "$mod": syntax.PERCENT} {
+	for name, op := range map[string]syntax.Token{
+		"$add": syntax.PLUS, "$iadd": syntax.PLUS, "$sub": syntax.MINUS, "$mul": syntax.STAR, "$div": syntax.SLASH, "$floordiv": syntax.SLASHSLASH,
+		"$mod": syntax.PERCENT, "$and": syntax.AMP, "$or": syntax.PIPE, "$ior": syntax.PIPE, "$xor": syntax.CIRCUMFLEX, "$lshift": syntax.LTLT,
+		"$rshift": syntax.GTGT, "$in": syntax.IN, "$notin": syntax.NOT_IN,
+	} {
 		add(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			if list, ok := a[0].(*starlark.List); ok && name == "$iadd" {
+				for _, v := range items(a[1]) {
+					_ = list.Append(v)
+				}
+				return list, nil
+			}
 			return starlark.Binary(op, a[0], a[1])
+		})
+	}
+	for name, op := range map[string]syntax.Token{
+		"$eq": syntax.EQL, "$ne": syntax.NEQ, "$lt": syntax.LT, "$gt": syntax.GT, "$le": syntax.LE, "$ge": syntax.GE,
+	} {
+		add(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			yes, err := starlark.Compare(op, a[0], a[1])
+			return starlark.Bool(yes), err
 		})
 	}
 	data(add)
