@@ -77,6 +77,8 @@ func (r *run) hidden() map[string]builtin {
 		"$value": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			return args[0].(*signal).value, nil
 		},
+		"$iadd": inPlace("$add", map[string]string{"list": "extend"}),
+		"$ior":  inPlace("$or", map[string]string{"dict": "update", "set": "update"}),
 		"$store": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			args[0].(*cell).value = args[1]
 			return args[1], nil
@@ -90,6 +92,21 @@ func (r *run) hidden() map[string]builtin {
 		},
 		"$try":   r.try,
 		"$raise": r.raise,
+	}
+}
+
+// inPlace is an augmented assignment: for the types that are changed by it the method that does so, else the operator.
+func inPlace(operator string, methods map[string]string) builtin {
+	return func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		method, ok := methods[args[0].Type()]
+		if !ok {
+			return starlark.Call(t, universe()[operator], args, nil)
+		}
+		f, err := starlark.Call(t, universe()["$attr"], starlark.Tuple{args[0], starlark.String(method)}, nil)
+		if err == nil {
+			_, err = starlark.Call(t, f, args[1:], nil)
+		}
+		return args[0], err
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/library"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 )
 
@@ -48,7 +49,7 @@ func (r *run) help(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 	if isText {
 		return nil, fault.New("ValueError", "there is no tool %q%s: list_tools() lists them", clip(name, maxName), meant(name, r.tools.names()))
 	}
-	return nil, fault.New("ValueError", "help describes tools, not %s", clip(repr(args[0]), maxName)).Hinted("list_tools() lists them")
+	return nil, fault.New("ValueError", "help describes tools, not %s", clip(library.Repr(args[0]), maxName)).Hinted("list_tools() lists them")
 }
 
 func (r *run) overview() string {

@@ -2,10 +2,12 @@ package codemode
 
 import (
 	"errors"
+	"strings"
 
 	"go.starlark.net/starlark"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/library"
 )
 
 // A class is a class of exceptions. Calling it makes one.
@@ -70,11 +72,25 @@ func (c *class) Attr(name string) (starlark.Value, error) {
 }
 
 // CallInternal implements starlark.Callable: ValueError("…") is an exception.
-func (c *class) CallInternal(_ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (c *class) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(kwargs) > 0 {
 		return nil, fault.New("TypeError", "%s takes no keyword arguments", c.name)
 	}
-	return &exception{class: c, args: args}, nil
+	x := &exception{class: c, args: args}
+	var err error
+	switch len(args) {
+	case 0:
+		return x, nil
+	case 1:
+		x.text, err = library.Str(t, args[0])
+		if err == nil {
+			x.literal, err = literalOf(t, args[0])
+		}
+	default:
+		x.text, err = library.Str(t, args)
+		x.literal = strings.Trim(x.text, "()")
+	}
+	return x, err
 }
 
 // within reports whether c is d or stands below it.
@@ -107,25 +123,37 @@ func (c *class) catches(err error) bool {
 
 // An exception is what code makes by calling a class, and what except and try_call bind.
 type exception struct {
-	class *class
-	args  starlark.Tuple
-	hint  string
-	cause error      // what it was caught as; nil: it was not raised yet
-	tool  string     // the published name of the tool that failed, and
-	call  *CallError // how
+	class   *class
+	args    starlark.Tuple
+	text    string // str() of it
+	literal string // its arguments as they are written
+	hint    string
+	cause   error      // what it was caught as; nil: it was not raised yet
+	tool    string     // the published name of the tool that failed, and
+	call    *CallError // how
+}
+
+// said is an exception with a message.
+func said(c *class, message string) *exception {
+	s := starlark.String(message)
+	return &exception{class: c, args: starlark.Tuple{s}, text: message, literal: s.String()}
 }
 
 // caught is the exception that an error is to the code. One of the interpreter's own has the class by which it was caught.
 func caught(err error, by *class) *exception {
 	var raised *fault.Exception
 	if !errors.As(err, &raised) {
-		return &exception{class: by, args: starlark.Tuple{starlark.String(err.Error())}, cause: err}
+		x := said(by, err.Error())
+		x.cause = err
+		return x
 	}
 	if x, ok := raised.Value.(*exception); ok {
 		x.cause = err
 		return x
 	}
-	return &exception{class: classOf(raised.Class), args: starlark.Tuple{starlark.String(raised.Message)}, hint: raised.Hint, cause: err}
+	x := said(classOf(raised.Class), raised.Message)
+	x.hint, x.cause = raised.Hint, err
+	return x
 }
 
 // raise is the error that x is when it is raised. Raised again, it is what it was, with the place where it arose.
@@ -138,27 +166,19 @@ func (x *exception) raise() error {
 
 // message is what the exception says to people: its text, or the name of its class where it has none.
 func (x *exception) message() string {
-	if s := x.Text(); s != "" {
-		return s
+	if x.text == "" {
+		return x.class.name
 	}
-	return x.class.name
+	return x.text
 }
 
 // Text implements fault.Texter.
-func (x *exception) Text() string {
-	switch len(x.args) {
-	case 0:
-		return ""
-	case 1:
-		return text(x.args[0])
-	}
-	return text(x.args)
-}
+func (x *exception) Text() string { return x.text }
 
 // Class is what type gives.
 func (x *exception) Class() starlark.Value { return x.class }
 
-func (x *exception) String() string        { return x.class.name + "(" + repr(x.args) + ")" }
+func (x *exception) String() string        { return x.class.name + "(" + x.literal + ")" }
 func (x *exception) Type() string          { return x.class.name }
 func (x *exception) Freeze()               { x.args.Freeze() }
 func (x *exception) Truth() starlark.Bool  { return true }

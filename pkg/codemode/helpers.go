@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/library"
 )
 
 const tryCallName = "try_call"
@@ -57,7 +58,7 @@ func (r *run) print(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple
 }
 
 func (r *run) writeText(v starlark.Value) error {
-	s, err := r.text(v)
+	s, err := library.Str(r.thread, v)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (r *run) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 	}
 	words := make([]string, len(args))
 	for i, v := range args {
-		s, err := r.text(v)
+		s, err := library.Str(r.thread, v)
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +111,14 @@ func (r *run) tryCall(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tup
 		return nil, over
 	}
 	if err != nil {
-		return &attempt{value: starlark.None, err: caught(err, classOf(classException))}, nil
+		return &attempt{run: r, value: starlark.None, err: caught(err, classOf(classException))}, nil
 	}
-	return &attempt{value: v}, nil
+	return &attempt{run: r, value: v}, nil
 }
 
 // An attempt is what try_call gives: an object, and a pair.
 type attempt struct {
+	run   *run
 	value starlark.Value
 	err   *exception // nil: it succeeded
 }
@@ -129,7 +131,11 @@ func (a *attempt) failure() starlark.Value {
 }
 
 func (a *attempt) String() string {
-	return fmt.Sprintf("try_call(ok=%s, value=%s, error=%s)", starlark.Bool(a.err == nil), repr(a.value), repr(a.failure()))
+	value, err := literalOf(a.run.thread, a.value)
+	if err != nil {
+		value = cut // the run is over
+	}
+	return fmt.Sprintf("try_call(ok=%s, value=%s, error=%s)", starlark.Bool(a.err == nil), value, a.failure())
 }
 func (a *attempt) Type() string         { return tryCallName }
 func (a *attempt) Freeze()              { a.value.Freeze() }

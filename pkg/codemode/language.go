@@ -1,29 +1,19 @@
 package codemode
 
 import (
-	sjson "go.starlark.net/lib/json"
-	"go.starlark.net/lib/math"
+	"strings"
+	"sync"
+
 	"go.starlark.net/starlark"
+
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/library"
 )
 
-func universe() starlark.StringDict {
-	u := starlark.StringDict{"json": sjson.Module, "math": math.Module}
-	for n, v := range starlark.Universe {
-		u[n] = v
-	}
-	return u
+// universe is what all code finds. Nothing changes it.
+var universe = sync.OnceValue(library.Universe)
+
+// literal is how a value is written in code, within the thread's limits.
+func literalOf(t *starlark.Thread, v starlark.Value) (string, error) {
+	s, err := library.Str(t, starlark.Tuple{v})
+	return strings.TrimSuffix(strings.TrimPrefix(s, "("), ",)"), err
 }
-
-// text is str() of a value.
-func text(v starlark.Value) string {
-	if s, ok := starlark.AsString(v); ok {
-		return s
-	}
-	return v.String()
-}
-
-// repr is a value as it is written.
-func repr(v starlark.Value) string { return v.String() }
-
-// text is str() of a value, within what the run may hold.
-func (r *run) text(v starlark.Value) (string, error) { return text(v), nil }

@@ -142,9 +142,8 @@ func (t *tool) written() []string {
 
 // failed is the failure of a call, as the code catches it.
 func failed(name, typ, message string) *fault.Exception {
-	x := &exception{
-		class: classOf(classTool), args: starlark.Tuple{starlark.String(message)}, tool: name, call: &CallError{Type: typ, Message: message},
-	}
+	x := said(classOf(classTool), message)
+	x.tool, x.call = name, &CallError{Type: typ, Message: message}
 	return &fault.Exception{Class: classTool, Message: message, Value: x}
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/library"
 )
 
 // toJSON writes a value as JSON: integers and floats exactly, members in their order. Errors name the place in the value,
@@ -116,7 +117,7 @@ func (w *writer) integer(i starlark.Int) error {
 
 func (w *writer) float(f float64) error {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return w.fault(fault.New("ValueError", "is %s: JSON has no such number", text(starlark.Float(f))).Hinted("pass None or text in its place"))
+		return w.fault(fault.New("ValueError", "is %s: JSON has no such number", library.Repr(starlark.Float(f))).Hinted("pass None or text in its place"))
 	}
 	w.b = append(w.b, starlark.Float(f).String()...)
 	return nil
@@ -197,7 +198,7 @@ func (w *writer) object(v starlark.Value) error {
 		switch {
 		case !ok:
 			w.path = w.path[:depth]
-			return w.fault(fault.New("TypeError", "has a key of type %s, %s: a key in JSON is text", k.Type(), clip(repr(k), maxName)).Hinted("make it text, or a list of pairs"))
+			return w.fault(fault.New("TypeError", "has a key of type %s, %s: a key in JSON is text", k.Type(), clip(library.Repr(k), maxName)).Hinted("make it text, or a list of pairs"))
 		case names[name]:
 			w.path = w.path[:depth]
 			return w.fault(fault.New("ValueError", "has two keys that are %q as JSON", clip(name, maxName)))
