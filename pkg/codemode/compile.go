@@ -31,6 +31,9 @@ func (r *run) compile(code string) (*starlark.Program, *Error) {
 		return nil, r.refused(code, err)
 	}
 	r.lines = parsed.Lines
+	if n := len(parsed.File.Stmts); n > 0 {
+		r.last = syntax.Start(parsed.File.Stmts[n-1])
+	}
 	program, err := starlark.FileProgram(parsed.File, r.names.Has)
 	if err != nil {
 		return nil, r.refused(code, err)

@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // Run runs a piece of code in the calling goroutine until it ends, reaches a limit or ctx is done. Its calls of tools are
@@ -60,13 +61,14 @@ type run struct {
 	tools   *toolbox
 	names   starlark.StringDict // what code finds
 	lines   []string            // of the source
+	last    syntax.Position     // of the last statement
 	out     output
 	calls   int
 	handled []error // what the except clauses that are running have caught, innermost last
 }
 
 func newRun(job Job, call CallFunc) *run {
-	r := &run{meter: newMeter(job.Limits.OrDefaults()), call: call, tools: newToolbox(job.Tools)}
+	r := &run{meter: newMeter(job.Limits.Or(Defaults())), call: call, tools: newToolbox(job.Tools)}
 	r.names = maps.Clone(universe())
 	maps.Copy(r.names, classes)
 	r.names["$BREAK"], r.names["$CONTINUE"] = signalBreak, signalContinue
@@ -105,7 +107,8 @@ func (r *run) result(globals starlark.StringDict) ([]byte, *Error) {
 	if c, ok := v.(*cell); ok {
 		v = c.value
 	}
-	if v == nil {
+	isLast := v == nil
+	if isLast {
 		v = globals[lastName]
 	}
 	if v == nil {
@@ -118,6 +121,9 @@ func (r *run) result(globals starlark.StringDict) ([]byte, *Error) {
 	e := r.report(err)
 	if e.Kind == Runtime {
 		e.Kind = Result
+	}
+	if isLast {
+		r.place(e, int(r.last.Line), int(r.last.Col))
 	}
 	return nil, e
 }

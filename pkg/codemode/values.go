@@ -97,9 +97,9 @@ func (w *writer) foreign(v starlark.Value) *fault.Exception {
 	case *exception:
 		return fault.New("TypeError", "is an error, %s: JSON has none", v.class.name).Hinted("its text is str(e)")
 	case *starlark.Function:
-		return fault.New("TypeError", "is a function, def %s: JSON has none", v.Name()).Hinted("call it: %s(…)", v.Name())
+		return fault.New("TypeError", "is a function, def %s: JSON has none", v.Name()).Hinted("call it: %s()", v.Name())
 	case starlark.Callable:
-		return fault.New("TypeError", "is a function, %s: JSON has none", v.Name()).Hinted("call it: %s(…)", v.Name())
+		return fault.New("TypeError", "is a function, %s: JSON has none", v.Name()).Hinted("call it: %s()", v.Name())
 	}
 	return fault.New("TypeError", "is of type %s: JSON has no such thing", v.Type()).Hinted("make it text, a number, a list or a dict")
 }

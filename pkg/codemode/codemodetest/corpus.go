@@ -25,7 +25,7 @@ type Snippet struct {
 // A Fault is how code must fail.
 type Fault struct {
 	Kind   codemode.Kind `json:"kind"`
-	Line   int           `json:"line"`   // 0: none
+	Line   int           `json:"line"`   // 0: any
 	Column int           `json:"column"` // 0: any
 	Says   []string      `json:"says"`   // what message, hint and source line must hold together, by any case
 	Tool   string        `json:"tool"`
