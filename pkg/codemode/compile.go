@@ -31,9 +31,7 @@ func (r *run) compile(code string) (*starlark.Program, *Error) {
 		return nil, r.refused(code, err)
 	}
 	r.lines = parsed.Lines
-	if n := len(parsed.File.Stmts); n > 0 {
-		r.last = syntax.Start(parsed.File.Stmts[n-1])
-	}
+	r.file = parsed.File
 	program, err := starlark.FileProgram(parsed.File, r.names.Has)
 	if err != nil {
 		return nil, r.refused(code, err)
@@ -60,4 +58,41 @@ func (r *run) refused(code string, err error) *Error {
 	}
 	r.place(e, int(at.Line), int(at.Col))
 	return e
+}
+
+// last is where the last statement of the code begins.
+func (r *run) last() (line, column int) {
+	n := len(r.file.Stmts)
+	if n == 0 {
+		return 0, 0
+	}
+	at := syntax.Start(r.file.Stmts[n-1])
+	return int(at.Line), int(at.Col)
+}
+
+// operands is what to do about an error of the interpreter's own that arose at an operator, or "" where there is none.
+func (r *run) operands(line, column int) (hint string) {
+	syntax.Walk(r.file, func(n syntax.Node) bool {
+		var op syntax.Token
+		var at syntax.Position
+		switch n := n.(type) {
+		case *syntax.BinaryExpr:
+			op, at = n.Op, n.OpPos
+		case *syntax.AssignStmt:
+			op, at = n.Op, n.OpPos
+		default:
+			return n != nil
+		}
+		if int(at.Line) != line || int(at.Col) != column {
+			return true
+		}
+		switch op {
+		case syntax.PLUS, syntax.MINUS, syntax.PLUS_EQ, syntax.MINUS_EQ:
+			hint = "both sides must be numbers, or both text or lists: str(x) makes text of a number, x or 0 a number of None"
+		case syntax.LT, syntax.LE, syntax.GT, syntax.GE:
+			hint = "both sides must be of one kind: float(x) makes a number of text, x or 0 one of None"
+		}
+		return true
+	})
+	return hint
 }

@@ -2,6 +2,7 @@ package codemode
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -95,11 +96,10 @@ func (t *tool) describe() string {
 
 // describe is a line on a parameter: its type, its bounds, what it is for.
 func (p *param) describe() string {
-	name := p.written
+	name, facts := p.written, []string{}
 	if name != p.name {
-		name = strings.TrimSpace(name + " " + clip(p.name, maxName))
+		facts = append(facts, fmt.Sprintf("published as %q", clip(p.name, maxName)))
 	}
-	facts := []string{}
 	if !p.required {
 		facts = append(facts, "optional")
 	}
@@ -114,7 +114,8 @@ func (p *param) describe() string {
 		case "description":
 			about, _ = strictjson.String(value)
 		case "type":
-			facts = append([]string{strings.Trim(literal(value), `"`)}, facts...)
+			facts = append([]string{typeOf(value)}, facts...)
+		case "default": // is in the signature
 		default:
 			facts = append(facts, string(key)+" "+literal(value))
 		}
@@ -127,6 +128,15 @@ func (p *param) describe() string {
 		line += ": " + about
 	}
 	return line
+}
+
+// typeOf spells the type of a schema: one, or several.
+func typeOf(raw []byte) string {
+	var types []string
+	if json.Unmarshal(raw, &types) == nil {
+		return strings.Join(types, " or ")
+	}
+	return strings.Trim(literal(raw), `"`)
 }
 
 // member is a member of a schema, or nil.

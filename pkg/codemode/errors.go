@@ -24,6 +24,9 @@ func (r *run) report(err error) *Error {
 	e.Trace = trace(eval.CallStack)
 	if n := len(e.Trace); n > 0 {
 		r.place(e, e.Trace[n-1].Line, e.Trace[n-1].column)
+		if raised := (*fault.Exception)(nil); e.Kind == Runtime && !errors.As(err, &raised) {
+			e.Hint = r.operands(e.Line, e.Column)
+		}
 	}
 	if len(e.Trace) == 1 {
 		e.Trace = nil
@@ -40,8 +43,12 @@ func (r *run) classify(err error) *Error {
 		e.Kind, e.Message, e.Limit = Limited, limit.Message, limit.Name
 	case errors.As(err, &raised):
 		e.Message, e.Hint = raised.Message, raised.Hint
-		if x, ok := raised.Value.(*exception); ok && x.call != nil {
+		switch x, _ := raised.Value.(*exception); {
+		case x == nil: // a built-in function's
+		case x.call != nil:
 			e.Kind, e.Tool, e.Type = ToolErr, x.tool, x.call.Type
+		case x.text != "":
+			e.Message = x.class.name + ": " + x.text
 		}
 	case errors.Is(err, context.Canceled):
 		e.Message = "the run was cancelled"
@@ -158,7 +165,14 @@ func (e *Error) Text() string {
 		fmt.Fprintf(&b, "\nhint: %s", e.Hint)
 	}
 	for i := len(e.Trace) - 2; i >= 0; i-- {
-		fmt.Fprintf(&b, "\ncalled from line %d%s", e.Trace[i].Line, inFunction(e.Trace[i].Function))
+		f, times := e.Trace[i], 1
+		for ; i > 0 && e.Trace[i-1] == f; i-- {
+			times++
+		}
+		fmt.Fprintf(&b, "\ncalled from line %d%s", f.Line, inFunction(f.Function))
+		if times > 1 {
+			fmt.Fprintf(&b, " (%d times)", times)
+		}
 	}
 	return b.String()
 }

@@ -67,7 +67,7 @@ func (r *run) writeText(v starlark.Value) error {
 
 // write prints s, of which as much is kept as fits.
 func (r *run) write(s string) error {
-	if err := r.Charge(len(s) / 64); err != nil {
+	if err := r.Charge(8 + len(s)/64); err != nil {
 		return err
 	}
 	if room := r.limits.Output - r.out.Len(); len(s) > room {

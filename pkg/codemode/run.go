@@ -61,7 +61,7 @@ type run struct {
 	tools   *toolbox
 	names   starlark.StringDict // what code finds
 	lines   []string            // of the source
-	last    syntax.Position     // of the last statement
+	file    *syntax.File        // as it was compiled
 	out     output
 	calls   int
 	handled []error // what the except clauses that are running have caught, innermost last
@@ -123,7 +123,8 @@ func (r *run) result(globals starlark.StringDict) ([]byte, *Error) {
 		e.Kind = Result
 	}
 	if isLast {
-		r.place(e, int(r.last.Line), int(r.last.Col))
+		line, column := r.last()
+		r.place(e, line, column)
 	}
 	return nil, e
 }

@@ -1,6 +1,7 @@
 package codemode
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -196,13 +197,6 @@ func (r *run) callTool(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tu
 	return r.invoke(&a, kwargs)
 }
 
-func meant(name string, among []string) string {
-	if near := nearest(name, among); len(near) > 0 {
-		return ", but " + strings.Join(near, ", ")
-	}
-	return ""
-}
-
 // count counts a call, which may be one too many.
 func (r *run) count() error {
 	if r.calls >= r.limits.Calls {
@@ -222,11 +216,11 @@ func (r *run) invoke(a *arguments, kwargs []starlark.Tuple) (starlark.Value, err
 		return nil, err
 	}
 	answer, err := r.call(r.ctx, a.tool.Name, args)
+	if r.ctx.Err() != nil { // of which a goroutine is told that may not have come to it
+		err = context.Cause(r.ctx)
+	}
 	if err != nil {
 		return nil, r.stop(err)
-	}
-	if err := r.ended(); err != nil {
-		return nil, err
 	}
 	if f := answer.Failure; f != nil {
 		return nil, failed(a.tool.Name, f.Type, f.Message)

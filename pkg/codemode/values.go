@@ -97,6 +97,9 @@ func (w *writer) foreign(v starlark.Value) *fault.Exception {
 	case *exception:
 		return fault.New("TypeError", "is an error, %s: JSON has none", v.class.name).Hinted("its text is str(e)")
 	case *starlark.Function:
+		if v.Name() == "lambda" {
+			return fault.New("TypeError", "is a function, a lambda: JSON has none").Hinted("call it")
+		}
 		return fault.New("TypeError", "is a function, def %s: JSON has none", v.Name()).Hinted("call it: %s()", v.Name())
 	case starlark.Callable:
 		return fault.New("TypeError", "is a function, %s: JSON has none", v.Name()).Hinted("call it: %s()", v.Name())
@@ -198,7 +201,7 @@ func (w *writer) object(v starlark.Value) error {
 		switch {
 		case !ok:
 			w.path = w.path[:depth]
-			return w.fault(fault.New("TypeError", "has a key of type %s, %s: a key in JSON is text", k.Type(), clip(library.Repr(k), maxName)).Hinted("make it text, or a list of pairs"))
+			return w.fault(fault.New("TypeError", "has the key %s, of type %s: a key in JSON is text", clip(library.Repr(k), maxName), k.Type()).Hinted("make it text, or a list of pairs"))
 		case names[name]:
 			w.path = w.path[:depth]
 			return w.fault(fault.New("ValueError", "has two keys that are %q as JSON", clip(name, maxName)))
@@ -231,7 +234,7 @@ func key(k starlark.Value) (string, bool) {
 	case starlark.Int:
 		return k.String(), k.BigInt().BitLen() <= maxDigits*10/3
 	case starlark.Float:
-		return k.String(), true
+		return k.String(), !math.IsNaN(float64(k)) && !math.IsInf(float64(k), 0)
 	case starlark.Bool:
 		return strconv.FormatBool(bool(k)), true
 	case starlark.NoneType:

@@ -38,6 +38,9 @@ var keywords = map[string]bool{
 	"not": true, "or": true, "pass": true, "raise": true, "return": true, "try": true, "while": true, "with": true, "yield": true,
 }
 
+// IsKeyword tells the words that cannot be names.
+func IsKeyword(word string) bool { return keywords[word] }
+
 // operators are tried in this order.
 var operators = []string{
 	"**=", "//=", ">>=", "<<=", "...", ":=", "->", "==", "!=", "<=", ">=", "<<", ">>", "**", "//", "+=", "-=", "*=", "/=", "%=", "&=", "|=",
@@ -204,7 +207,7 @@ func numbers(ns []int) string {
 	for _, n := range ns {
 		words = append(words, strconv.Itoa(n))
 	}
-	return listed(words, "or")
+	return Listed(words, "or")
 }
 
 // next reads one token.

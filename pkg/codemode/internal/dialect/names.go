@@ -56,8 +56,8 @@ func (n *names) hint(u *use) string {
 	hint := ""
 	if where := n.inside[name]; where != "" {
 		return "it is a variable of " + where + " only: return it from there, or set it outside"
-	} else if near := nearest(name, n.visible(u.in)); near != nil {
-		hint = "did you mean " + listed(near, "or") + "?"
+	} else if near := Nearest(name, n.visible(u.in)); near != nil {
+		hint = "did you mean " + Listed(near, "or") + "?"
 	} else if strings.ToUpper(name) == name {
 		hint = "set it first, or put text in quotes"
 	} else {
@@ -115,8 +115,8 @@ func (n *names) visible(s *scope) []string {
 	return out
 }
 
-// nearest are up to three names that are not much different from name, the nearest first.
-func nearest(name string, among []string) []string {
+// Nearest are up to three names that are not much different from name, the nearest first.
+func Nearest(name string, among []string) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -160,8 +160,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// listed joins words as a sentence does.
-func listed(words []string, last string) string {
+// Listed joins words as a sentence does.
+func Listed(words []string, last string) string {
 	switch n := len(words); n {
 	case 0:
 		return "none"

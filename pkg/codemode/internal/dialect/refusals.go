@@ -214,5 +214,5 @@ func (p *parser) checkModule(at place, line, module string) {
 			there = append(there, m)
 		}
 	}
-	at.failHint(hint, "%s: there is no module %s, only %s", line, module, listed(there, "and"))
+	at.failHint(hint, "%s: there is no module %s, only %s", line, module, Listed(there, "and"))
 }
