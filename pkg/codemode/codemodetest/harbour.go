@@ -27,11 +27,12 @@ func (c Call) equal(d Call) bool { return c.Tool == d.Tool && Equal(c.Args, d.Ar
 
 // A Harbour is a host with the tools that the corpus calls. Its methods may be called concurrently.
 type Harbour struct {
-	// Patience is how long a tool may take; zero: for ever. A fine sweep of the sonar takes a minute.
+	// Patience is how long a fine sweep of the sonar may take, which takes a minute; zero: for ever. No other tool waits.
 	Patience time.Duration
 
 	tools   []codemode.Tool
 	schemas map[string]*jsonschema.Resolved
+	fresh   []byte // harbour.json
 
 	mu    sync.Mutex
 	data  data
@@ -61,7 +62,18 @@ func NewHarbour(dir string) (*Harbour, error) {
 		}
 		h.schemas[t.Name] = resolved
 	}
-	return h, load(filepath.Join(dir, "harbour.json"), &h.data)
+	var err error
+	if h.fresh, err = os.ReadFile(filepath.Join(dir, "harbour.json")); err != nil {
+		return nil, err
+	}
+	return h, json.Unmarshal(h.fresh, &h.data)
+}
+
+// Fresh is a harbour like h before any call.
+func (h *Harbour) Fresh() *Harbour {
+	n := &Harbour{Patience: h.Patience, tools: h.tools, schemas: h.schemas, fresh: h.fresh}
+	_ = json.Unmarshal(n.fresh, &n.data) // as it could be read before
+	return n
 }
 
 func load(file string, into any) error {
@@ -101,18 +113,13 @@ func (h *Harbour) Call(ctx context.Context, tool string, args json.RawMessage) (
 	h.mu.Lock()
 	h.calls = append(h.calls, Call{tool, append(json.RawMessage(nil), args...)})
 	h.mu.Unlock()
-	own, cancel := ctx, context.CancelFunc(func() {})
-	if h.Patience > 0 {
-		own, cancel = context.WithTimeout(ctx, h.Patience)
-	}
-	defer cancel()
-	value, err := h.answer(own, tool, args)
+	value, err := h.answer(ctx, tool, args)
 	switch broken := (errBroken{}); {
 	case err == nil:
 		return codemode.Answer{Value: value}, nil
 	case ctx.Err() != nil:
 		return codemode.Answer{}, context.Cause(ctx)
-	case own.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded):
 		return failure("timeout", "the tool took longer than "+h.Patience.String()), nil
 	case errors.As(err, &broken):
 		return failure("execution_error", err.Error()), nil

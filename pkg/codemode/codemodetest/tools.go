@@ -298,6 +298,11 @@ type sonarIn struct {
 func (h *Harbour) sonarSweep(ctx context.Context, args json.RawMessage) (any, error) {
 	return call(args, sonarIn{Resolution: "coarse"}, func(in sonarIn) (any, error) {
 		if in.Resolution == "fine" {
+			ctx, cancel := ctx, context.CancelFunc(func() {})
+			if h.Patience > 0 {
+				ctx, cancel = context.WithTimeout(ctx, h.Patience)
+			}
+			defer cancel()
 			timer := time.NewTimer(time.Minute)
 			defer timer.Stop()
 			select {
