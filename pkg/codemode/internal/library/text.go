@@ -87,8 +87,11 @@ func Repr(v starlark.Value) string {
 }
 
 func (c *call) str(v starlark.Value) (string, error) {
-	if s, ok := v.(starlark.String); ok {
-		return string(s), nil
+	switch v := v.(type) {
+	case starlark.String:
+		return string(v), nil
+	case fault.Texter:
+		return v.Text(), nil
 	}
 	return c.repr(v)
 }
