@@ -1,6 +1,8 @@
 package codemode
 
 import (
+	"errors"
+
 	"go.starlark.net/starlark"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
@@ -138,9 +140,17 @@ func (r *run) block(f starlark.Value, args ...starlark.Value) (starlark.Value, e
 	if err := r.ended(); err != nil {
 		return nil, err
 	}
-	v, err := starlark.Call(r.thread, f, args, nil)
-	if over := r.ended(); over != nil && err == nil {
-		err = over
+	return r.guarded(f, args, nil)
+}
+
+// guarded calls a function for code that may catch its error: a limit ends the run before it does.
+func (r *run) guarded(f starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := starlark.Call(r.thread, f, args, kwargs)
+	if limit := (*fault.Limit)(nil); errors.As(err, &limit) {
+		r.stop(limit)
+	}
+	if err == nil {
+		err = r.ended()
 	}
 	return v, err
 }

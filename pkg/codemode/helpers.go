@@ -106,9 +106,9 @@ func (r *run) tryCall(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tup
 	if err := r.enter(); err != nil {
 		return nil, err
 	}
-	v, err := starlark.Call(r.thread, args[0], args[1:], kwargs)
-	if over := r.ended(); over != nil {
-		return nil, over
+	v, err := r.guarded(args[0], args[1:], kwargs)
+	if r.ended() != nil {
+		return nil, err
 	}
 	if err != nil {
 		return &attempt{run: r, value: starlark.None, err: caught(err, classOf(classException))}, nil
@@ -123,6 +123,9 @@ type attempt struct {
 	err   *exception // nil: it succeeded
 }
 
+// maxQuoted is how deep attempts within attempts are written out.
+const maxQuoted = 10
+
 func (a *attempt) failure() starlark.Value {
 	if a.err == nil {
 		return starlark.None
@@ -131,6 +134,11 @@ func (a *attempt) failure() starlark.Value {
 }
 
 func (a *attempt) String() string {
+	if a.run.quoting >= maxQuoted {
+		return "try_call(" + cut + ")"
+	}
+	a.run.quoting++
+	defer func() { a.run.quoting-- }()
 	value, err := literalOf(a.run.thread, a.value)
 	if err != nil {
 		value = cut // the run is over

@@ -12,7 +12,7 @@ import (
 // universe is what all code finds. Nothing changes it.
 var universe = sync.OnceValue(library.Universe)
 
-// literal is how a value is written in code, within the thread's limits.
+// literalOf is how a value is written in code, within the thread's limits.
 func literalOf(t *starlark.Thread, v starlark.Value) (string, error) {
 	s, err := library.Str(t, starlark.Tuple{v})
 	return strings.TrimSuffix(strings.TrimPrefix(s, "("), ",)"), err

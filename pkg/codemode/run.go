@@ -64,6 +64,7 @@ type run struct {
 	file    *syntax.File        // as it was compiled
 	out     output
 	calls   int
+	quoting int     // attempts that are being written, each in the one before
 	handled []error // what the except clauses that are running have caught, innermost last
 }
 

@@ -6,7 +6,7 @@
 //
 // # Hidden built-ins
 //
-//	$attr(x, name)   $index(x, i)   $slice(x, lo, hi, step)   $setindex(v, x, i)   $del(x, i)   $iter(x)
+//	$attr(x, name)   $index(x, i)   $slice(x, lo, hi, step)   $setindex(v, x, i)   $del(x, i)   $iter(x)   $key(x)
 //	$add $sub $mul $div $floordiv $mod $pow $and $or $xor $lshift $rshift $eq $ne $lt $le $gt $ge $in $notin $is (x, y)
 //	$iadd $ior (x, y), in place   $unpack(x, before, after)   $concat(list, …)   $set(list)   $dict(dict, …)
 //	$fstring(part, …)   $format(value, conversion, spec)   $enter()

@@ -179,7 +179,11 @@ func (l *lowering) comprehension(c *comprehension) syntax.Expr {
 	return out
 }
 
+// entry is a key with its value. A key that is made at run time is looked at before Starlark hashes it, which is not bounded.
 func (l *lowering) entry(key syntax.Expr, at place, value syntax.Expr) *syntax.DictEntry {
+	if _, constant := key.(*syntax.Literal); !constant {
+		key = l.hidden(at, "$key", key)
+	}
 	return &syntax.DictEntry{Key: key, Colon: l.pos(at), Value: value}
 }
 

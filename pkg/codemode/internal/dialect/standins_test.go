@@ -79,6 +79,7 @@ func standins() starlark.StringDict {
 			return starlark.Bool(yes), err
 		})
 	}
+	add("$key", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil })
 	data(add)
 	control(add)
 	for _, class := range []string{"Exception", "ValueError", "KeyError", "AssertionError"} {

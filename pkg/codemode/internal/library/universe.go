@@ -67,9 +67,12 @@ func hidden() map[string]function {
 	return map[string]function{
 		"$attr": hiddenAttr, "$index": hiddenIndex, "$slice": hiddenSlice, "$setindex": hiddenSetIndex, "$del": hiddenDel,
 		"$iter": hiddenIter, "$concat": hiddenConcat, "$set": hiddenSet, "$dict": hiddenDict, "$unpack": hiddenUnpack,
-		"$format": hiddenFormat, "$fstring": hiddenFString,
+		"$format": hiddenFormat, "$fstring": hiddenFString, "$key": hiddenKey,
 	}
 }
+
+// hiddenKey is a value that becomes the key of a dict.
+func hiddenKey(c *call) (starlark.Value, error) { return c.args[0], c.hashable(c.args[0]) }
 
 func builtinCallable(c *call) (starlark.Value, error) {
 	var x starlark.Value
