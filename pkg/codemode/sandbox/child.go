@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/openenv-go/openenv-go/pkg/codemode"
+)
+
+const (
+	// startLimit is how long a child may take to be ready; it takes some 20 ms on a machine that is not loaded.
+	startLimit = 20 * time.Second
+	// lifeRuns is after how many runs a child is replaced, so that nothing piles up in it.
+	lifeRuns = 1000
+	// lastWords is how much of what a child wrote to its standard error goes to the log.
+	lastWords = 2 << 10
+)
+
+// A child is a process that runs code, seen from the pool. After await it belongs to one run at a time.
+type child struct {
+	log      *slog.Logger
+	cmd      *exec.Cmd
+	in, out  *os.File // our ends
+	errors   *os.File
+	replies  *bufio.Reader
+	started  chan struct{} // closed when its start is over; fault and resident stand then
+	fault    error
+	resident int64
+	exited   chan struct{} // closed when it has been waited for; how stands then, or cmd never ran
+	how      *os.ProcessState
+	killed   atomic.Bool
+
+	tools []codemode.Tool // that it knows
+	runs  int
+	clean bool // its last run came to an end, and nothing is left of it
+}
+
+// start begins the start of a child. It must be ended.
+func (p *Pool) start() *child {
+	c := &child{log: p.options.Log, started: make(chan struct{}), exited: make(chan struct{})}
+	go c.start(p.program, hello{Memory: p.options.Memory})
+	return c
+}
+
+func (c *child) start(program string, h hello) {
+	defer close(c.started)
+	began := time.Now()
+	if err := c.spawn(program); err != nil {
+		c.fault = &StartError{Reason: err.Error()}
+		close(c.exited)
+		return
+	}
+	go func() {
+		defer close(c.exited)
+		_ = c.cmd.Wait() // what it says is in the state
+		c.how = c.cmd.ProcessState
+	}()
+	limit := time.AfterFunc(startLimit, c.kill)
+	defer limit.Stop()
+	if err := c.greet(h); err != nil {
+		c.kill()
+		<-c.exited
+		if c.fault = err; c.fault == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+			c.fault = &StartError{Reason: strings.TrimSpace(c.how.String() + ": " + c.words())}
+		}
+		return
+	}
+	c.log.Debug("process for code started", "event", "code_process_started", "pid", c.cmd.Process.Pid, "took", time.Since(began))
+}
+
+// spawn starts the process.
+func (c *child) spawn(program string) (err error) {
+	var opened []*os.File
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			if r, w, err = os.Pipe(); err == nil {
+				opened = append(opened, r, w)
+			}
+		}
+		return r, w
+	}
+	stdin, in := pipe()
+	out, stdout := pipe()
+	words, stderr := pipe()
+	if err == nil {
+		c.cmd = exec.Command(program)
+		c.cmd.Args[0] = processName
+		c.cmd.Env = slices.Clone(environment)
+		c.cmd.Dir = "/"
+		c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, stderr
+		ownGroup(c.cmd)
+		err = c.cmd.Start()
+	}
+	if err != nil {
+		for _, f := range opened {
+			f.Close()
+		}
+		return err
+	}
+	for _, f := range []*os.File{stdin, stdout, stderr} {
+		f.Close()
+	}
+	c.in, c.out, c.errors, c.replies = in, out, words, bufio.NewReaderSize(out, 16<<10)
+	return nil
+}
+
+func (c *child) greet(h hello) error {
+	if err := writeFrame(c.in, request{Hello: &h}); err != nil {
+		return io.EOF // it has gone; how it ended says more
+	}
+	r, err := c.read(greetingBound)
+	switch {
+	case err != nil:
+		return err
+	case r.Fault != "":
+		return &StartError{Reason: r.Fault}
+	case r.Ready == nil:
+		return &BrokenError{Reason: "it did not greet"}
+	}
+	c.resident = max(r.Ready.Resident, 0)
+	return nil
+}
+
+// await waits until the child is ready.
+func (c *child) await(ctx context.Context) error {
+	select {
+	case <-c.started:
+		return c.fault
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// gone reports that the process has ended.
+func (c *child) gone() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends the process. It may be called at any time once it has been spawned.
+func (c *child) kill() {
+	c.killed.Store(true)
+	_ = c.cmd.Process.Kill() // it is gone, if this fails
+	// A stranger that has come by the pipes must not hold us.
+	_ = c.in.SetDeadline(time.Now().Add(time.Second))
+	_ = c.out.SetDeadline(time.Now().Add(time.Second))
+}
+
+// end kills the process, waits for it and frees what it had here. It is called once.
+func (c *child) end() {
+	<-c.started
+	if c.in == nil {
+		return
+	}
+	c.kill()
+	<-c.exited
+	c.log.Debug("process for code ended", "event", "code_process_ended", "pid", c.cmd.Process.Pid, "how", c.how.String(), "runs", c.runs)
+	c.in.Close()
+	c.out.Close()
+	c.errors.Close()
+}
+
+// words is what the process, which has ended, wrote to its standard error.
+func (c *child) words() string {
+	_ = c.errors.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	b := make([]byte, lastWords)
+	n, _ := io.ReadFull(c.errors, b)
+	return string(b[:n])
+}
+
+func (c *child) reusable() bool {
+	return c.clean && !c.killed.Load() && !c.gone() && c.runs < lifeRuns
+}
+
+func (c *child) String() string { return fmt.Sprintf("process %d", c.cmd.Process.Pid) }

@@ -1,0 +1,6 @@
+//go:build !race
+
+package sandbox
+
+// shadow is how many bytes of data there are for one that code holds.
+const shadow = 1
