@@ -19,7 +19,7 @@ const watchEvery = 2 * time.Millisecond
 // A guard watches what code takes, so that most of it ends with a line number before the kernel's bounds end the process.
 type guard struct {
 	memory int64 // that the process may hold
-	base   int64 // what the runtime held before any code
+	base   taken // before any code
 	sample []metrics.Sample
 
 	mu      sync.Mutex
@@ -33,6 +33,7 @@ type guard struct {
 func newGuard(memory int64) *guard {
 	return &guard{memory: memory, wake: make(chan struct{}, 1), sample: []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
 	}}
 }
 
@@ -40,16 +41,19 @@ func newGuard(memory int64) *guard {
 func (g *guard) rehearse() {
 	g.begin(codemode.Limits{Time: time.Minute, Memory: g.memory})
 	time.Sleep(2 * watchEvery)
-	g.base = g.held()
+	g.base = g.taken()
 	// The collector works harder from here on, so that garbage does not count as held.
-	debug.SetMemoryLimit(int64(g.sample[2].Value.Uint64()) + g.memory*5/8)
+	debug.SetMemoryLimit(g.base.pages + g.memory*5/8)
 	g.done()
 }
 
-// held is how much memory is in use, garbage that has not been found yet included.
-func (g *guard) held() int64 {
+// taken is what the process takes, in bytes: by values, with garbage that has not been found yet, and by the runtime's pages.
+type taken struct{ values, pages int64 }
+
+func (g *guard) taken() taken {
 	metrics.Read(g.sample)
-	return int64(g.sample[0].Value.Uint64()+g.sample[1].Value.Uint64()) - g.base
+	n := func(i int) int64 { return int64(g.sample[i].Value.Uint64()) }
+	return taken{values: n(0) + n(1) - g.base.values, pages: n(2) - n(3) - g.base.pages}
 }
 
 // begin makes the guard watch a run, which ends with the context.
@@ -73,7 +77,7 @@ func (g *guard) done() {
 	g.running = false
 	g.cancel(nil)
 	g.mu.Unlock()
-	if g.held() > g.memory/8 {
+	if g.taken().pages > g.memory/8 {
 		debug.FreeOSMemory()
 	}
 }
@@ -98,10 +102,10 @@ func (g *guard) look() bool {
 	if !g.running {
 		return false
 	}
-	switch held := g.held(); {
-	case held > g.bound:
+	switch t := g.taken(); {
+	case max(t.values, t.pages*8/9) > g.bound:
 		os.Exit(exitMemory)
-	case held > g.bound*3/4:
+	case t.values > g.bound*3/4, t.pages > g.bound:
 		g.cancel(tooMuch(g.bound))
 	}
 	if time.Now().After(g.over) { // the pool would have killed us

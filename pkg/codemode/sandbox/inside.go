@@ -83,6 +83,9 @@ func inside() {
 		fmt.Fprintf(os.Stderr, "%s is set, but no pool greets: unset it\n", marker)
 		os.Exit(2)
 	}
+	if err := closeOthers(); err != nil {
+		h.fail(err)
+	}
 	h.guard = newGuard(r.Hello.Memory)
 	warmUp()
 	// All threads and files that the runtime wants exist before it is bounded.
@@ -91,8 +94,7 @@ func inside() {
 	h.guard.rehearse()
 	resident, err := confine(r.Hello.Memory)
 	if err != nil {
-		h.reply(reply{Fault: err.Error()})
-		os.Exit(1)
+		h.fail(err)
 	}
 	h.reply(reply{Ready: &ready{Resident: resident}})
 	for r := range h.requests {
@@ -133,6 +135,12 @@ func (h *host) reply(r reply) {
 	if writeFrame(h.out, r) != nil {
 		os.Exit(0) // nobody reads
 	}
+}
+
+// fail tells why there can be no child, and ends it.
+func (h *host) fail(err error) {
+	h.reply(reply{Fault: err.Error()})
+	os.Exit(1)
 }
 
 // work runs a job.
@@ -191,6 +199,25 @@ func warmUp() {
 	runtime.GC()
 }
 
+// closeOthers closes what the pool's process left open for its children by mistake, and what the runtime watches the number of
+// processors by. Its poller is kept.
+func closeOthers() error {
+	const dir = "/proc/self/fd/"
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("there is no /proc to read the open files of a process from: %w", err)
+	}
+	for _, f := range files {
+		fd, err := strconv.Atoi(f.Name())
+		is, gone := os.Readlink(dir + f.Name())
+		if err != nil || gone != nil || fd <= 2 || is == "anon_inode:[eventpoll]" || is == "anon_inode:[eventfd]" {
+			continue
+		}
+		_ = unix.Close(fd) // the list's own is closed already
+	}
+	return nil
+}
+
 // confine bounds the process for good, and tells what it takes without code.
 func confine(memory int64) (resident int64, err error) {
 	debug.SetTraceback("none")
@@ -208,7 +235,7 @@ func confine(memory int64) (resident int64, err error) {
 		limit uint64
 	}{
 		{"address space", unix.RLIMIT_AS, size.all + roundUp(heap, arena*shadow) + heap/16 + spare},
-		{"data", unix.RLIMIT_DATA, size.data + heap + heap/16},
+		{"data", unix.RLIMIT_DATA, size.data + heap + heap/8},
 		{"core files", unix.RLIMIT_CORE, 0},
 		{"file sizes", unix.RLIMIT_FSIZE, 0},
 		{"open files", unix.RLIMIT_NOFILE, 0},
