@@ -3,13 +3,10 @@ package sandbox
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,6 +30,7 @@ type child struct {
 	in, out  *os.File // our ends
 	errors   *os.File
 	replies  *bufio.Reader
+	spawned  chan struct{} // closed when there is a process, or will be none: cmd, in, out and errors stand then
 	started  chan struct{} // closed when its start is over; fault and resident stand then
 	fault    error
 	resident int64
@@ -47,15 +45,17 @@ type child struct {
 
 // start begins the start of a child. It must be ended.
 func (p *Pool) start() *child {
-	c := &child{log: p.options.Log, started: make(chan struct{}), exited: make(chan struct{})}
-	go c.start(p.program, hello{Memory: p.options.Memory})
+	c := &child{log: p.options.Log, spawned: make(chan struct{}), started: make(chan struct{}), exited: make(chan struct{})}
+	go c.start(p.command(), hello{Memory: p.options.Memory})
 	return c
 }
 
-func (c *child) start(program string, h hello) {
+func (c *child) start(cmd *exec.Cmd, h hello) {
 	defer close(c.started)
 	began := time.Now()
-	if err := c.spawn(program); err != nil {
+	err := c.spawn(cmd)
+	close(c.spawned)
+	if err != nil {
 		c.fault = &StartError{Reason: err.Error()}
 		close(c.exited)
 		return
@@ -67,10 +67,10 @@ func (c *child) start(program string, h hello) {
 	}()
 	limit := time.AfterFunc(startLimit, c.kill)
 	defer limit.Stop()
-	if err := c.greet(h); err != nil {
+	if c.fault = c.greet(h); c.fault != nil {
 		c.kill()
 		<-c.exited
-		if c.fault = err; c.fault == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		if c.fault == io.EOF {
 			c.fault = &StartError{Reason: strings.TrimSpace(c.how.String() + ": " + c.words())}
 		}
 		return
@@ -79,7 +79,7 @@ func (c *child) start(program string, h hello) {
 }
 
 // spawn starts the process.
-func (c *child) spawn(program string) (err error) {
+func (c *child) spawn(cmd *exec.Cmd) (err error) {
 	var opened []*os.File
 	pipe := func() (r, w *os.File) {
 		if err == nil {
@@ -93,13 +93,8 @@ func (c *child) spawn(program string) (err error) {
 	out, stdout := pipe()
 	words, stderr := pipe()
 	if err == nil {
-		c.cmd = exec.Command(program)
-		c.cmd.Args[0] = processName
-		c.cmd.Env = slices.Clone(environment)
-		c.cmd.Dir = "/"
-		c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, stderr
-		ownGroup(c.cmd)
-		err = c.cmd.Start()
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+		err = cmd.Start()
 	}
 	if err != nil {
 		for _, f := range opened {
@@ -110,6 +105,7 @@ func (c *child) spawn(program string) (err error) {
 	for _, f := range []*os.File{stdin, stdout, stderr} {
 		f.Close()
 	}
+	c.cmd = cmd
 	c.in, c.out, c.errors, c.replies = in, out, words, bufio.NewReaderSize(out, 16<<10)
 	return nil
 }
@@ -162,13 +158,15 @@ func (c *child) kill() {
 
 // end kills the process, waits for it and frees what it had here. It is called once.
 func (c *child) end() {
-	<-c.started
-	if c.in == nil {
+	<-c.spawned
+	if c.cmd == nil {
+		<-c.started
 		return
 	}
 	c.kill()
+	<-c.started
 	<-c.exited
-	c.log.Debug("process for code ended", "event", "code_process_ended", "pid", c.cmd.Process.Pid, "how", c.how.String(), "runs", c.runs)
+	c.log.Debug("process for code ended", "event", "code_process_ended", "pid", c.cmd.Process.Pid, "how", c.how.String(), "runs", c.runs, "stderr", c.words())
 	c.in.Close()
 	c.out.Close()
 	c.errors.Close()
@@ -185,5 +183,3 @@ func (c *child) words() string {
 func (c *child) reusable() bool {
 	return c.clean && !c.killed.Load() && !c.gone() && c.runs < lifeRuns
 }
-
-func (c *child) String() string { return fmt.Sprintf("process %d", c.cmd.Process.Pid) }

@@ -41,15 +41,19 @@ func newGuard(memory int64) *guard {
 func (g *guard) rehearse() {
 	g.begin(codemode.Limits{Time: time.Minute, Memory: g.memory})
 	time.Sleep(2 * watchEvery)
+	g.done()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.base = g.taken()
 	// The collector works harder from here on, so that garbage does not count as held.
 	debug.SetMemoryLimit(g.base.pages + g.memory*5/8)
-	g.done()
 }
 
-// taken is what the process takes, in bytes: by values, with garbage that has not been found yet, and by the runtime's pages.
+// taken is what the process takes, in bytes: by values, with garbage that has not been found yet, and
+// by the runtime's pages.
 type taken struct{ values, pages int64 }
 
+// g.mu is held.
 func (g *guard) taken() taken {
 	metrics.Read(g.sample)
 	n := func(i int) int64 { return int64(g.sample[i].Value.Uint64()) }
@@ -74,9 +78,9 @@ func (g *guard) begin(l codemode.Limits) context.Context {
 // done ends a run's watch, and leaves the memory for the next one as it was found.
 func (g *guard) done() {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.running = false
 	g.cancel(nil)
-	g.mu.Unlock()
 	if g.taken().pages > g.memory/8 {
 		debug.FreeOSMemory()
 	}

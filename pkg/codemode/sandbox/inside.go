@@ -24,12 +24,9 @@ import (
 )
 
 const (
-	supported = true
-	// executable is what runs now, whatever its path holds by then.
-	executable  = "/proc/self/exe"
-	processName = "code"
-	marker      = "OPENENV_CODE_PROCESS"
-	generation  = "1" // of the frames
+	supported  = true
+	marker     = "OPENENV_CODE_PROCESS"
+	generation = "1" // of the frames
 )
 
 // environment is all that a child has: its mark, and settings that Go's runtime and the C library read before any code of
@@ -37,7 +34,13 @@ const (
 // library, where there is one, from reserving memory for each thread.
 var environment = []string{marker + "=" + generation, "GOMAXPROCS=1", "MALLOC_ARENA_MAX=1"}
 
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// command is how a child is started: as what runs now, whatever its path holds by then, in a group of its own, so that a
+// terminal's signals do not reach it.
+func command() *exec.Cmd {
+	return &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"code"}, Env: environment, Dir: "/", SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+}
 
 // init makes a child of a process that has the mark. It looks at nothing else, so a program that links this package starts as
 // fast as before.

@@ -3,11 +3,15 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -17,7 +21,7 @@ import (
 
 // TestMain runs this binary as a bad child where a test asks for one, and the tests otherwise.
 func TestMain(m *testing.M) {
-	if kind, ok := strings.CutPrefix(os.Args[0], "bad-child-"); ok {
+	if kind, ok := strings.CutPrefix(os.Args[0], badChild); ok {
 		misbehave(kind)
 		return
 	}
@@ -25,17 +29,29 @@ func TestMain(m *testing.M) {
 		orphan()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if left := children(); len(left) > 0 {
+			fmt.Println("children are left:", left)
+			code = 1
+		}
+		os.Exit(code)
+	}))
 }
 
+// newPool is a pool that is closed with the test. Children in which the race detector finds something fail it.
 func newPool(t testing.TB, o sandbox.Options) *sandbox.Pool {
 	t.Helper()
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p, err := sandbox.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		p.Close()
+		if strings.Contains(log.String(), "DATA RACE") {
+			t.Error(log.String())
+		}
 	})
 	return p
 }
@@ -59,4 +75,15 @@ func runJob(t testing.TB, p *sandbox.Pool, job codemode.Job) codemode.Outcome {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// timed runs a job, and tells how long it took.
+func timed(t testing.TB, p *sandbox.Pool, job codemode.Job, call codemode.CallFunc) (codemode.Outcome, time.Duration) {
+	t.Helper()
+	began := time.Now()
+	o, err := p.Run(t.Context(), job, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, time.Since(began)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"runtime"
 	"slices"
 	"sync"
@@ -56,7 +57,7 @@ type Pool struct {
 	places    *semaphore.Weighted // a run has one from its turn until its child is ready for another, or gone
 	life      context.Context     // ends with the pool
 	end       context.CancelCauseFunc
-	program   string // what children run
+	command   func() *exec.Cmd // what children run
 	mu        sync.Mutex
 	idle      []*child // the ones used last at the end
 	children  int      // idle ones and those of runs: never more than Processes
@@ -74,7 +75,7 @@ func New(o Options) (*Pool, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{options: o, places: semaphore.NewWeighted(int64(o.Processes)), program: executable}
+	p := &Pool{options: o, places: semaphore.NewWeighted(int64(o.Processes)), command: command}
 	p.life, p.end = context.WithCancelCause(context.Background())
 	return p, nil
 }
@@ -94,7 +95,7 @@ func (p *Pool) Warm(ctx context.Context) error {
 func (p *Pool) Bound() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int64(p.options.Processes) * (p.options.Memory + p.resident)
+	return int64(p.options.Processes) * (p.options.Memory*shadow + p.resident)
 }
 
 // Run runs a job in a child, as [codemode.Run] does here; its calls are made by call, in the calling goroutine. It waits for a

@@ -8,33 +8,36 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 )
 
-// children are the processes whose parent is this one, dead ones that have not been waited for included.
-func children(t testing.TB) []int {
-	t.Helper()
-	files, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil || len(files) == 0 {
-		t.Fatal("/proc does not list children", err)
-	}
-	var pids []int
+// childrenOf are the processes that a process has started, dead ones that have not been waited for included.
+func childrenOf(parent int) (pids []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, f := range files {
 		b, _ := os.ReadFile(f) // a thread may end
-		for _, s := range strings.Fields(string(b)) {
-			pid, err := strconv.Atoi(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for s := range strings.FieldsSeq(string(b)) {
+			pid, _ := strconv.Atoi(s)
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// resident is how much memory a process takes, in bytes; 0: it has gone.
+func children() []int { return childrenOf(os.Getpid()) }
+
+// alive reports that a process is there and more than a zombie.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+// resident is how much memory a child takes, in bytes; 0: it has gone, or is about to become a child and shows our memory.
 func resident(pid int) int64 {
+	if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); string(name) != "code\x00" {
+		return 0
+	}
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	f := strings.Fields(string(b))
 	if len(f) < 2 {
@@ -45,7 +48,7 @@ func resident(pid int) int64 {
 }
 
 // watch begins to look at the memory of all children together; the function that it returns ends that, and tells the peak.
-func watch(t testing.TB) func() int64 {
+func watch() func() int64 {
 	stop, peak := make(chan struct{}), make(chan int64)
 	go func() {
 		tick := time.NewTicker(2 * time.Millisecond)
@@ -53,7 +56,7 @@ func watch(t testing.TB) func() int64 {
 		var most int64
 		for {
 			var sum int64
-			for _, pid := range children(t) {
+			for _, pid := range children() {
 				sum += resident(pid)
 			}
 			most = max(most, sum)

@@ -178,7 +178,6 @@ func (v *visit) checked(o *codemode.Outcome) (codemode.Outcome, error) {
 
 // dead ends a child that did not come to an outcome, and says why it did not.
 func (v *visit) dead(err error) (codemode.Outcome, error) {
-	ours := v.killed.Load() // for one of the reasons below
 	v.kill()
 	<-v.exited
 	status, _ := v.how.Sys().(syscall.WaitStatus)
@@ -194,7 +193,7 @@ func (v *visit) dead(err error) (codemode.Outcome, error) {
 	case !v.begun:
 		return codemode.Outcome{}, errNotBegun
 	}
-	v.log.Info("process for code died", "event", "code_process_died", "pid", v.cmd.Process.Pid, "how", v.how.String(), "ours", ours, "stderr", v.words())
+	v.log.Info("process for code died", "event", "code_process_died", "pid", v.cmd.Process.Pid, "how", v.how.String())
 	return v.limit(v.tooMuch()), nil
 }
 
