@@ -51,7 +51,7 @@ func TestErrors(t *testing.T) {
 	if e := run(t, p, "result = (").Error; e == nil || e.Kind != codemode.Syntax {
 		t.Errorf("%+v", e)
 	}
-	o, err := p.Run(t.Context(), codemode.Job{Code: "\necho(v=1)", Tools: tools}, func(context.Context, string, json.RawMessage) (codemode.Answer, error) {
+	o, err := p.Run(t.Context(), codemode.Job{Code: "x = 1\necho(v=x)", Tools: tools}, func(context.Context, string, json.RawMessage) (codemode.Answer, error) {
 		return codemode.Answer{Failure: &codemode.CallError{Type: "failure", Message: "no echo here"}}, nil
 	})
 	if e := o.Error; err != nil || e == nil || e.Kind != codemode.ToolErr || e.Tool != "echo" || e.Type != "failure" || e.Message != "no echo here" || e.Line != 2 {
@@ -152,7 +152,7 @@ func TestToolThatWaits(t *testing.T) {
 		<-ctx.Done()
 		return codemode.Answer{}, context.Cause(ctx)
 	}
-	o, took := timed(t, p, codemode.Job{Code: "\necho(v=1)", Tools: tools, Limits: codemode.Limits{Time: limit}}, waits)
+	o, took := timed(t, p, codemode.Job{Code: "x = 1\necho(v=x)", Tools: tools, Limits: codemode.Limits{Time: limit}}, waits)
 	if e := o.Error; e == nil || e.Limit != "time" || e.Line != 2 || took < limit || took > limit*12/10 {
 		t.Errorf("%+v after %v", e, took)
 	}
