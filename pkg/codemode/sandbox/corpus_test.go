@@ -27,30 +27,41 @@ func TestEscapes(t *testing.T) {
 	slices.SortStableFunc(escapes, func(a, b codemodetest.Escape) int {
 		return rank(a) - rank(b)
 	})
-	p := newPool(t, sandbox.Options{Processes: 1, Memory: 64 << 20})
+	const processes = 2 // one is ready when the other has to be replaced
+	p := newPool(t, sandbox.Options{Processes: processes, Memory: 64 << 20})
 	if err := p.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	const limit = time.Second
+	peak := watch()
 	for _, e := range escapes {
 		t.Run(e.Name, func(t *testing.T) {
-			h, err := codemodetest.NewHarbour(corpus)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.Patience = 200 * time.Millisecond
-			peak := watch()
-			o, took := timed(t, p, codemode.Job{Code: e.Code, Tools: h.Tools(), Limits: codemode.Limits{Time: limit}}, h.Call)
-			if most, bound := peak(), p.Bound(); most > bound {
-				t.Errorf("it took %d MiB, of %d", most>>20, bound>>20)
-			}
-			if err := e.Check(o); err != nil {
-				t.Errorf("%v\n%.500s", err, e.Code)
-			}
-			if took > limit*12/10 {
-				t.Errorf("it took %v", took)
+			job := codemode.Job{Code: e.Code, Limits: codemode.Limits{Time: limit}}
+			// A machine that is busy with something else can make a run late, but not each time.
+			for attempt := 1; ; attempt++ {
+				h, err := codemodetest.NewHarbour(corpus)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Patience = 200 * time.Millisecond
+				job.Tools = h.Tools()
+				o, took := timed(t, p, job, h.Call)
+				if err := e.Check(o); err != nil {
+					t.Fatalf("%v\n%.500s", err, e.Code)
+				}
+				if took <= limit*12/10 {
+					return
+				}
+				if attempt == 3 {
+					t.Fatalf("it took %v", took)
+				}
 			}
 		})
+	}
+	_, one := peak()
+	t.Logf("a child took up to %d MiB, of %d", one>>20, p.Bound()/processes>>20)
+	if one > p.Bound()/processes {
+		t.Errorf("a child took %d MiB, more than %d", one>>20, p.Bound()/processes>>20)
 	}
 }
 

@@ -229,16 +229,13 @@ func confine(memory int64) (resident int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	heap := uint64(memory) * shadow
-	// Growth is bounded by RLIMIT_DATA, save the step that crosses it: to the kernel, making part of a reserved range usable is
-	// no growth. Ranges are reserved whole arenas at a time, so RLIMIT_AS is what bounds that step.
 	for _, l := range []struct {
 		name  string
 		what  int
 		limit uint64
 	}{
-		{"address space", unix.RLIMIT_AS, size.all + roundUp(heap, arena*shadow) + heap/16 + spare},
-		{"data", unix.RLIMIT_DATA, size.data + heap + heap/8},
+		{"address space", unix.RLIMIT_AS, size.all + addressRoom(memory)},
+		{"data", unix.RLIMIT_DATA, size.data + dataRoom(memory)},
 		{"core files", unix.RLIMIT_CORE, 0},
 		{"file sizes", unix.RLIMIT_FSIZE, 0},
 		{"open files", unix.RLIMIT_NOFILE, 0},
@@ -252,13 +249,6 @@ func confine(memory int64) (resident int64, err error) {
 	}
 	return int64(size.resident), nil
 }
-
-const (
-	arena = 64 << 20 // what the runtime reserves at a time
-	spare = 8 << 20  // for what it keeps of them
-)
-
-func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
 // A size is how many bytes of a process are mapped as data, mapped at all, and in memory.
 type size struct{ data, all, resident uint64 }

@@ -90,12 +90,13 @@ func (p *Pool) Warm(ctx context.Context) error {
 	return err
 }
 
-// Bound is how many bytes of memory all children may take: for each, [Options].Memory and what it takes before any code (not
-// counted before the first has started). Its pages that all of them share, and share with this process, are counted each time.
+// Bound is how many bytes of memory the kernel lets all children have together, for an instant. A run that holds more than
+// [Options].Memory ends within some milliseconds, so that what they take is, but for one step of code in each, Processes times the sum of
+// Memory and of what a child takes before any code (some 6 MiB and the program's own data; known when one has started).
 func (p *Pool) Bound() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int64(p.options.Processes) * (p.options.Memory*shadow + p.resident)
+	return int64(p.options.Processes) * (ceiling(p.options.Memory) + p.resident)
 }
 
 // Run runs a job in a child, as [codemode.Run] does here; its calls are made by call, in the calling goroutine. It waits for a

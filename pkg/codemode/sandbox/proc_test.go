@@ -47,29 +47,34 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// watch begins to look at the memory of all children together; the function that it returns ends that, and tells the peak.
-func watch() func() int64 {
-	stop, peak := make(chan struct{}), make(chan int64)
+// watch begins to look at the memory of children; the function that it returns ends that, and tells the most that all took
+// together, and that one did.
+func watch() func() (all, one int64) {
+	stop := make(chan struct{})
+	done := make(chan [2]int64)
 	go func() {
 		tick := time.NewTicker(2 * time.Millisecond)
 		defer tick.Stop()
-		var most int64
+		var peak [2]int64
 		for {
 			var sum int64
 			for _, pid := range children() {
-				sum += resident(pid)
+				n := resident(pid)
+				sum += n
+				peak[1] = max(peak[1], n)
 			}
-			most = max(most, sum)
+			peak[0] = max(peak[0], sum)
 			select {
 			case <-stop:
-				peak <- most
+				done <- peak
 				return
 			case <-tick.C:
 			}
 		}
 	}()
-	return func() int64 {
+	return func() (all, one int64) {
 		close(stop)
-		return <-peak
+		peak := <-done
+		return peak[0], peak[1]
 	}
 }
