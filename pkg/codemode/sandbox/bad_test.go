@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -155,12 +154,15 @@ func TestChildThatDoesNotGreet(t *testing.T) {
 
 // TestChildThatHangs: one that does not answer is killed when the time is over.
 func TestChildThatHangs(t *testing.T) {
-	const limit = 300 * time.Millisecond
-	o, took := timed(t, badPool(t, "hangs"), codemode.Job{Limits: codemode.Limits{Time: limit}}, echo)
-	if e := o.Error; e == nil || e.Limit != "time" || took < limit || took > limit*12/10 {
-		t.Errorf("%+v after %v", o, took)
-	}
-	o = runJob(t, badPool(t, "hangs-up"), codemode.Job{})
+	p := badPool(t, "hangs")
+	within(t, slice, func() time.Duration {
+		o, took := timed(t, p, codemode.Job{Limits: codemode.Limits{Time: slice}}, echo)
+		if e := o.Error; e == nil || e.Limit != "time" {
+			t.Errorf("%+v", o)
+		}
+		return took
+	})
+	o := runJob(t, badPool(t, "hangs-up"), codemode.Job{})
 	if e := o.Error; e == nil || e.Limit != "memory" {
 		t.Errorf("%+v", o)
 	}
@@ -168,7 +170,7 @@ func TestChildThatHangs(t *testing.T) {
 
 // TestBadChildThatBehaves shows that the tests above fail for their own reasons.
 func TestBadChildThatBehaves(t *testing.T) {
-	if o := runJob(t, badPool(t, "answers"), codemode.Job{}); fmt.Sprintf("%s", o.Result) != "1" {
+	if o := runJob(t, badPool(t, "answers"), codemode.Job{}); string(o.Result) != "1" {
 		t.Errorf("%+v", o)
 	}
 }

@@ -147,13 +147,13 @@ func (c *child) gone() bool {
 	}
 }
 
-// kill ends the process. It may be called at any time once it has been spawned.
+// kill ends the process, and what is read from it or written to it now. It may be called at any time once it has been spawned.
 func (c *child) kill() {
 	c.killed.Store(true)
 	_ = c.cmd.Process.Kill() // it is gone, if this fails
-	// A stranger that has come by the pipes must not hold us.
-	_ = c.in.SetDeadline(time.Now().Add(time.Second))
-	_ = c.out.SetDeadline(time.Now().Add(time.Second))
+	// Its pipes close only when its memory has been freed.
+	_ = c.in.SetDeadline(time.Now())
+	_ = c.out.SetDeadline(time.Now())
 }
 
 // end kills the process, waits for it and frees what it had here. It is called once.

@@ -77,6 +77,22 @@ func runJob(t testing.TB, p *sandbox.Pool, job codemode.Job) codemode.Outcome {
 	return o
 }
 
+// within does a run, which tells how long it took, and checks that it ended at its limit. A machine that is busy with something
+// else can make a run late, but not thrice in a row.
+func within(t testing.TB, limit time.Duration, run func() time.Duration) {
+	t.Helper()
+	var took time.Duration
+	for range 3 {
+		if took = run(); took < limit {
+			t.Fatalf("it took %v, less than %v", took, limit)
+		}
+		if took <= limit*12/10 {
+			return
+		}
+	}
+	t.Errorf("it took %v, more than a fifth beyond %v", took, limit)
+}
+
 // timed runs a job, and tells how long it took.
 func timed(t testing.TB, p *sandbox.Pool, job codemode.Job, call codemode.CallFunc) (codemode.Outcome, time.Duration) {
 	t.Helper()

@@ -105,33 +105,48 @@ func (p *Pool) Bound() int64 {
 //
 // When ctx ends, the child is killed at once, and Run returns ctx's cause as soon as a call that is under way has returned.
 // Other errors are [ErrClosed], a [*StartError] or a [*BrokenError]; a limit that was reached is part of the outcome.
-func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc) (codemode.Outcome, error) {
+func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc) (o codemode.Outcome, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(ErrClosed) })()
 	if err := p.places.Acquire(ctx, 1); err != nil {
-		return codemode.Outcome{}, context.Cause(ctx)
+		return o, context.Cause(ctx)
 	}
-	defer p.places.Release(1)
 	job.Limits = job.Limits.OrDefaults()
 	job.Limits.Memory = min(job.Limits.Memory, p.options.Memory)
-	o, err := p.attempt(ctx, job, call)
-	if errors.Is(err, errNotBegun) { // it died while nobody looked
-		o, err = p.attempt(ctx, job, call)
+	var c *child
+	defer func() { p.leave(c) }()
+	for range 2 { // a child may die while nobody looks
+		if c, err = p.take(ctx); err != nil {
+			return o, err
+		}
+		if o, err = c.run(ctx, job, call); err != errNotBegun {
+			return o, err
+		}
+		p.discard(c)
+		c = nil
 	}
-	if errors.Is(err, errNotBegun) {
-		err = &StartError{Reason: "two in a row ended before they began the code"}
-	}
-	return o, err
+	return o, &StartError{Reason: "two in a row ended before they began the code"}
 }
 
-func (p *Pool) attempt(ctx context.Context, job codemode.Job, call codemode.CallFunc) (codemode.Outcome, error) {
-	c, err := p.take(ctx)
-	if err != nil {
-		return codemode.Outcome{}, err
+// leave gives up a run's place, once its child, if it has one, is ready for another or gone. A run's caller does not wait for an end.
+func (p *Pool) leave(c *child) {
+	if c != nil && !c.reusable() {
+		go func() {
+			defer p.places.Release(1)
+			p.discard(c)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.spare()
+		}()
+		return
 	}
-	defer p.release(c)
-	return c.run(ctx, job, call)
+	defer p.places.Release(1)
+	if c != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.idle = append(p.idle, c)
+	}
 }
 
 // take gives the caller, who has a place, a child that is ready.
@@ -175,20 +190,6 @@ func (p *Pool) spare() {
 		p.children++
 		p.idle = append(p.idle, p.start())
 	}
-}
-
-// release takes a child back after a run, or sees it off.
-func (p *Pool) release(c *child) {
-	if !c.reusable() {
-		p.discard(c)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.spare()
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, c)
 }
 
 // discard ends a child and waits until its memory is free.

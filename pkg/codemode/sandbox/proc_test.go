@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -31,6 +33,20 @@ func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(b), ") ")
 	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+// stop stops a process, and waits until each of its threads stands still.
+func stop(pid int) {
+	syscall.Kill(pid, syscall.SIGSTOP)
+	for range 10_000 {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if !slices.ContainsFunc(files, func(f string) bool {
+			b, _ := os.ReadFile(f)
+			return !strings.Contains(string(b), ") T ")
+		}) {
+			return
+		}
+	}
 }
 
 // resident is how much memory a child takes, in bytes; 0: it has gone, or is about to become a child and shows our memory.

@@ -176,16 +176,14 @@ func (v *visit) checked(o *codemode.Outcome) (codemode.Outcome, error) {
 	return *o, nil
 }
 
-// dead ends a child that did not come to an outcome, and says why it did not.
+// dead kills a child that did not come to an outcome, and says why it did not.
 func (v *visit) dead(err error) (codemode.Outcome, error) {
 	v.kill()
-	<-v.exited
-	status, _ := v.how.Sys().(syscall.WaitStatus)
 	broken, isBroken := errors.AsType[*BrokenError](err)
 	switch {
 	case v.ctx.Err() != nil:
 		return codemode.Outcome{}, context.Cause(v.ctx)
-	case v.late.Load() || status.ExitStatus() == exitTime:
+	case v.late.Load():
 		return v.limit(v.tooLong()), nil
 	case isBroken:
 		v.log.Error("process for code broke its rules", "event", "code_process_broken", "pid", v.cmd.Process.Pid, "reason", broken.Reason)
@@ -193,8 +191,11 @@ func (v *visit) dead(err error) (codemode.Outcome, error) {
 	case !v.begun:
 		return codemode.Outcome{}, errNotBegun
 	}
-	v.log.Info("process for code died", "event", "code_process_died", "pid", v.cmd.Process.Pid, "how", v.how.String())
-	return v.limit(v.tooMuch()), nil
+	<-v.exited
+	if status, ok := v.how.Sys().(syscall.WaitStatus); ok && status.ExitStatus() == exitTime {
+		return v.limit(v.tooLong()), nil
+	}
+	return v.limit(v.tooMuch()), nil // whatever ended it: its runtime for lack of memory, itself or the kernel
 }
 
 func (v *visit) limit(l *fault.Limit) codemode.Outcome {
