@@ -207,12 +207,16 @@ func TestKilledChild(t *testing.T) {
 }
 
 func TestStoppedChild(t *testing.T) {
-	p := newPool(t, sandbox.Options{Processes: 1})
 	within(t, slice, func() time.Duration {
+		p := newPool(t, sandbox.Options{Processes: 1})
+		if err := p.Warm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		o, took := during(t, p, "result = 1", stop)
 		if e := o.Error; e == nil || e.Limit != "time" || o.Calls != 1 {
 			t.Errorf("%+v", o)
 		}
+		p.Close()
 		return took
 	})
 }
