@@ -112,7 +112,7 @@ func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc
 	if err := p.places.Acquire(ctx, 1); err != nil {
 		return o, context.Cause(ctx)
 	}
-	job.Limits = job.Limits.OrDefaults()
+	job.Limits = job.Limits.Or(codemode.Defaults())
 	job.Limits.Memory = min(job.Limits.Memory, p.options.Memory)
 	var c *child
 	defer func() { p.leave(c) }()
