@@ -32,7 +32,7 @@ func TestEscapes(t *testing.T) {
 	if err := p.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const limit = time.Second
+	const limit = 2 * time.Second
 	peak := watch()
 	for _, e := range escapes {
 		t.Run(e.Name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestEscapes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h.Patience = 200 * time.Millisecond
+				h.Patience = limit / 5
 				job.Tools = h.Tools()
 				o, took := timed(t, p, job, h.Call)
 				if err := e.Check(o); err != nil {

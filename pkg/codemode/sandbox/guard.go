@@ -33,7 +33,7 @@ type guard struct {
 func newGuard(memory int64) *guard {
 	return &guard{memory: memory, wake: make(chan struct{}, 1), sample: []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"},
 	}}
 }
 
@@ -44,20 +44,18 @@ func (g *guard) rehearse() {
 	g.done()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.base = g.taken()
-	// The collector works harder from here on, so that garbage does not count as held.
-	debug.SetMemoryLimit(g.base.pages + g.memory*5/8)
+	g.base, g.bound = g.taken(), 0
 }
 
-// taken is what the process takes, in bytes: by values, with garbage that has not been found yet, and
-// by the runtime's pages.
-type taken struct{ values, pages int64 }
+// taken is what the process takes, in bytes: by values, garbage among them; by those that the last search for garbage found
+// alive; and by the runtime's pages.
+type taken struct{ values, live, pages int64 }
 
-// g.mu is held.
+// taken is what the process takes beside what it began with. g.mu is held.
 func (g *guard) taken() taken {
 	metrics.Read(g.sample)
 	n := func(i int) int64 { return int64(g.sample[i].Value.Uint64()) }
-	return taken{values: n(0) + n(1) - g.base.values, pages: n(2) - n(3) - g.base.pages}
+	return taken{values: n(0) + n(1) - g.base.values, live: n(4) - g.base.live, pages: n(2) - n(3) - g.base.pages}
 }
 
 // begin makes the guard watch a run, which ends with the context.
@@ -66,7 +64,11 @@ func (g *guard) begin(l codemode.Limits) context.Context {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running, g.cancel = true, cancel
-	g.bound = min(l.Memory, g.memory)
+	if b := min(l.Memory, g.memory); b != g.bound {
+		// The collector works harder near the bound, so that garbage is not in the way of values.
+		g.bound = b
+		debug.SetMemoryLimit(g.base.pages + b*3/4)
+	}
 	g.over = time.Now().Add(l.Time + grace(l.Time))
 	select {
 	case g.wake <- struct{}{}:
@@ -106,14 +108,14 @@ func (g *guard) look() bool {
 	if !g.running {
 		return false
 	}
-	switch t := g.taken(); {
-	case max(t.values, t.pages*8/9) > g.bound:
-		os.Exit(exitMemory)
-	case t.values > g.bound*3/4, t.pages > g.bound:
-		g.cancel(tooMuch(g.bound))
-	}
 	if time.Now().After(g.over) { // the pool would have killed us
 		os.Exit(exitTime)
+	}
+	switch t := g.taken(); {
+	case max(t.values, t.pages) > g.bound*9/8:
+		os.Exit(exitMemory)
+	case t.values > g.bound*3/4 && t.live > g.bound*5/8:
+		g.cancel(tooMuch(g.bound))
 	}
 	return true
 }

@@ -91,7 +91,7 @@ func TestLimits(t *testing.T) {
 		{"joined", "x = \",\".join([\"a\" * 1000000] * 1000)", "memory"},
 		{"sorted", "x = sorted([-i for i in range(1 << 40)])", "memory"},
 		{"loop", "while True:\n    pass", "time"},
-		{"long integers", "x = 1 << 500\nfor i in range(13):\n    x = x * x\nwhile True:\n    y = x * x", "time"},
+		{"long steps", "x = list(range(100000))\nwhile True:\n    y = sorted(x, reverse=True)", "time"},
 		{"steps", "while True:\n    pass", "steps"},
 		{"calls", "while True:\n    echo(v=1)", "calls"},
 		{"output", "while True:\n    print(\"x\" * 10000)", "output"},
