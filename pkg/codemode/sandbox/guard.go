@@ -47,11 +47,11 @@ func (g *guard) rehearse() {
 	g.base, g.bound = g.taken(), 0
 }
 
-// taken is what the process takes, in bytes: by values, garbage among them; by those that the last search for garbage found
-// alive; and by the runtime's pages.
+// taken is what a process takes beside what it began with, in bytes: by values, garbage among them; by those that the last
+// search for garbage found alive; and by the runtime's pages.
 type taken struct{ values, live, pages int64 }
 
-// taken is what the process takes beside what it began with. g.mu is held.
+// taken looks. g.mu is held.
 func (g *guard) taken() taken {
 	metrics.Read(g.sample)
 	n := func(i int) int64 { return int64(g.sample[i].Value.Uint64()) }
