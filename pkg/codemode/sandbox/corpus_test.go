@@ -65,6 +65,28 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
+// TestSnippets runs what models write: it comes to what it comes to in this process.
+func TestSnippets(t *testing.T) {
+	snippets, err := codemodetest.Snippets(corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(t, sandbox.Options{})
+	for _, s := range snippets {
+		t.Run(s.Name, func(t *testing.T) {
+			h, err := codemodetest.NewHarbour(corpus)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Patience = 50 * time.Millisecond
+			o := outcome(t, p, codemode.Job{Code: s.Code, Tools: h.Tools()}, h.Call)
+			if err := s.Check(o, h.Calls()); err != nil {
+				t.Errorf("%v\n%s", err, s.Code)
+			}
+		})
+	}
+}
+
 func rank(e codemodetest.Escape) int {
 	if slices.Contains(afterwards, e.Name) {
 		return 1

@@ -70,7 +70,12 @@ func run(t testing.TB, p *sandbox.Pool, code string) codemode.Outcome {
 
 func runJob(t testing.TB, p *sandbox.Pool, job codemode.Job) codemode.Outcome {
 	t.Helper()
-	o, err := p.Run(t.Context(), job, echo)
+	return outcome(t, p, job, echo)
+}
+
+func outcome(t testing.TB, p *sandbox.Pool, job codemode.Job, call codemode.CallFunc) codemode.Outcome {
+	t.Helper()
+	o, err := p.Run(t.Context(), job, call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +102,6 @@ func within(t testing.TB, limit time.Duration, run func() time.Duration) {
 func timed(t testing.TB, p *sandbox.Pool, job codemode.Job, call codemode.CallFunc) (codemode.Outcome, time.Duration) {
 	t.Helper()
 	began := time.Now()
-	o, err := p.Run(t.Context(), job, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := outcome(t, p, job, call)
 	return o, time.Since(began)
 }
