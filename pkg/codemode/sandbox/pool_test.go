@@ -158,8 +158,8 @@ func TestToolThatWaits(t *testing.T) {
 		<-ctx.Done()
 		return codemode.Answer{}, context.Cause(ctx)
 	}
-	within(t, slice, func() time.Duration {
-		o, took := timed(t, p, codemode.Job{Code: "x = 1\necho(v=x)", Tools: tools, Limits: codemode.Limits{Time: slice}}, waits)
+	within(t, time.Second, func() time.Duration {
+		o, took := timed(t, p, codemode.Job{Code: "x = 1\necho(v=x)", Tools: tools, Limits: codemode.Limits{Time: time.Second}}, waits)
 		if e := o.Error; e == nil || e.Limit != "time" || e.Line != 2 {
 			t.Errorf("%+v", e)
 		}
