@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,8 @@ type child struct {
 	started  chan struct{} // closed when its start is over; fault and resident stand then
 	fault    error
 	resident int64
-	exited   chan struct{} // closed when it has been waited for; how stands then, or cmd never ran
-	how      *os.ProcessState
+	waiting  sync.Once
+	how      *os.ProcessState // of a process that has been waited for
 	killed   atomic.Bool
 
 	tools []codemode.Tool // that it knows
@@ -45,7 +46,7 @@ type child struct {
 
 // start begins the start of a child. It must be ended.
 func (p *Pool) start() *child {
-	c := &child{log: p.options.Log, spawned: make(chan struct{}), started: make(chan struct{}), exited: make(chan struct{})}
+	c := &child{log: p.options.Log, spawned: make(chan struct{}), started: make(chan struct{})}
 	go c.start(p.command(), hello{Memory: p.options.Memory})
 	return c
 }
@@ -57,19 +58,13 @@ func (c *child) start(cmd *exec.Cmd, h hello) {
 	close(c.spawned)
 	if err != nil {
 		c.fault = &StartError{Reason: err.Error()}
-		close(c.exited)
 		return
 	}
-	go func() {
-		defer close(c.exited)
-		_ = c.cmd.Wait() // what it says is in the state
-		c.how = c.cmd.ProcessState
-	}()
 	limit := time.AfterFunc(startLimit, c.kill)
 	defer limit.Stop()
 	if c.fault = c.greet(h); c.fault != nil {
 		c.kill()
-		<-c.exited
+		c.wait()
 		if c.fault == io.EOF {
 			c.fault = &StartError{Reason: strings.TrimSpace(c.how.String() + ": " + c.words())}
 		}
@@ -137,14 +132,13 @@ func (c *child) await(ctx context.Context) error {
 	}
 }
 
-// gone reports that the process has ended.
-func (c *child) gone() bool {
-	select {
-	case <-c.exited:
-		return true
-	default:
-		return false
-	}
+// wait waits for the process, which has been killed or has ended. Nobody waits for one that may live: an idle child holds no
+// goroutine, and in a test with fake time nothing that the clock would stand still for.
+func (c *child) wait() {
+	c.waiting.Do(func() {
+		_ = c.cmd.Wait() // what it says is in the state
+		c.how = c.cmd.ProcessState
+	})
 }
 
 // kill ends the process, and what is read from it or written to it now. It may be called at any time once it has been spawned.
@@ -165,7 +159,7 @@ func (c *child) end() {
 	}
 	c.kill()
 	<-c.started
-	<-c.exited
+	c.wait()
 	c.log.Debug("process for code ended", "event", "code_process_ended", "pid", c.cmd.Process.Pid, "how", c.how.String(), "runs", c.runs, "stderr", c.words())
 	c.in.Close()
 	c.out.Close()
@@ -181,5 +175,5 @@ func (c *child) words() string {
 }
 
 func (c *child) reusable() bool {
-	return c.clean && !c.killed.Load() && !c.gone() && c.runs < lifeRuns
+	return c.clean && !c.killed.Load() && c.runs < lifeRuns
 }

@@ -160,7 +160,7 @@ func (p *Pool) take(ctx context.Context) (*child, error) {
 			}
 			continue // a spare's fault may be over
 		}
-		if c.gone() {
+		if ended(c.cmd.Process.Pid) {
 			p.discard(c)
 			continue
 		}

@@ -191,7 +191,7 @@ func (v *visit) dead(err error) (codemode.Outcome, error) {
 	case !v.begun:
 		return codemode.Outcome{}, errNotBegun
 	}
-	<-v.exited
+	v.wait()
 	if status, ok := v.how.Sys().(syscall.WaitStatus); ok && status.ExitStatus() == exitTime {
 		return v.limit(v.tooLong()), nil
 	}
