@@ -53,9 +53,12 @@ type Answer struct {
 	Failure *CallError      `json:"failure,omitempty"`
 }
 
+// Failure is the type of a call that a tool reports as failed itself.
+const Failure = "failure"
+
 // A CallError is a call that failed, which code may catch.
 type CallError struct {
-	Type    string `json:"type"` // "failure" for a tool's own; else the wire's error type: execution_error, timeout, …
+	Type    string `json:"type"` // [Failure], or the wire's error type: execution_error, timeout, …
 	Message string `json:"message"`
 }
 

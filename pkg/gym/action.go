@@ -2,6 +2,7 @@ package gym
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -27,16 +28,21 @@ const (
 	OwnAction
 )
 
-// toolActions checks the two actions of tool environments.
-type toolActions struct{ call, list *tools.Validator }
+// toolActions checks the actions of tool environments.
+type toolActions struct {
+	call, list *tools.Validator
+	code       *tools.Validator // nil: no code mode
+}
 
-func newToolActions() (*toolActions, error) {
-	call, err := tools.NewValidator(callToolAction())
-	if err != nil {
-		return nil, err
+func newToolActions(code bool) (*toolActions, error) {
+	var t toolActions
+	var errs [3]error
+	t.call, errs[0] = tools.NewValidator(callToolAction())
+	t.list, errs[1] = tools.NewValidator(listToolsAction())
+	if code {
+		t.code, errs[2] = tools.NewValidator(executeCodeAction())
 	}
-	list, err := tools.NewValidator(listToolsAction())
-	return &toolActions{call, list}, err
+	return &t, errors.Join(errs[:]...)
 }
 
 // parse reads a tool action; a missing type is call_tool, as in the reference. What is not fine at a glance goes through
@@ -64,8 +70,33 @@ func (t *toolActions) parse(raw []byte) (Action, error) {
 		return Action{Kind: CallTool, Tool: a.ToolName, Arguments: json.RawMessage(a.Arguments)}, err
 	case "list_tools":
 		return Action{Kind: ListTools}, t.list.Validate(raw)
+	case CodeTool:
+		if t.code != nil {
+			return t.parseCode(raw)
+		}
 	}
-	return Action{}, fieldError([]any{"type"}, "literal_error", `want "call_tool" or "list_tools"`, a.Type)
+	want := `want "call_tool" or "list_tools"`
+	if t.code != nil {
+		want = `want "call_tool", "list_tools" or "execute_code"`
+	}
+	return Action{}, fieldError([]any{"type"}, "literal_error", want, a.Type)
+}
+
+// parseCode reads an action that runs code: it is a call of that tool, with the arguments beside the type.
+func (t *toolActions) parseCode(raw []byte) (Action, error) {
+	if err := t.code.Validate(raw); err != nil {
+		return Action{}, err
+	}
+	var a struct {
+		Type     strictjson.Raw `json:"type"`
+		Metadata strictjson.Raw `json:"metadata"`
+		codeInput
+	}
+	if err := strictjson.Unmarshal(raw, &a); err != nil {
+		return Action{}, err
+	}
+	args, err := strictjson.Marshal(a.codeInput)
+	return Action{Kind: CallTool, Tool: CodeTool, Arguments: args}, err
 }
 
 // plainCall takes a call that is fine at a glance.

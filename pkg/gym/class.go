@@ -52,6 +52,7 @@ type Class struct {
 	clock    Clock
 	replays  *tools.Replays  // the tools of the set that are replayed
 	recorder *tools.Recorder // see RecordTo
+	coder    *coder          // nil: no code mode
 	mounts   *mounts         // other MCP servers whose tools shared has
 	shared   *host           // the SDK server of all sessions; nil where each value brings its own
 	actions  *toolActions
@@ -190,13 +191,20 @@ func (e Environment[E]) compileFunctions(c *Class) error {
 		return errors.Join(errs...)
 	}
 	var err error
-	c.actions, err = newToolActions()
-	c.Schemas.Action, c.Schemas.Observation = toolAction(), toolObservation()
+	c.actions, err = newToolActions(e.CodeMode != nil)
+	c.Schemas.Action, c.Schemas.Observation = toolAction(e.CodeMode != nil), toolObservation()
 	return errors.Join(append(errs, err)...)
 }
 
 // compileTools makes the shared SDK server, or lists the tools of a value's own.
 func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
+	if e.CodeMode != nil {
+		var err error
+		if c.coder, err = newCoder(*e.CodeMode); err != nil {
+			return err
+		}
+		c.release = c.coder.close
+	}
 	if e.Server != nil {
 		return c.listOnce(ctx)
 	}
@@ -213,16 +221,25 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	}
 	c.replays = e.Tools.Replays(c.Mode)
 	traits := e.Tools.Traits(c.Mode)
+	if c.coder != nil {
+		if err := c.coder.register(server, c.Mode, traits); err != nil {
+			return err
+		}
+	}
 	if c.mounts, err = openMounts(ctx, e.Mounts, c.Mode, server, traits); err != nil {
 		return err
 	}
-	c.release = c.mounts.close
+	c.release = func() { c.mounts.close(); c.coder.close() }
 	if c.shared, err = newHost(ctx, server, traits); err != nil {
 		return err
 	}
-	c.release = func() { c.shared.close(); c.mounts.close() }
-	if c.Tools, err = c.shared.list(ctx); err == nil {
-		c.shared.know(c.Tools)
+	c.release = func() { c.shared.close(); c.mounts.close(); c.coder.close() }
+	if c.Tools, err = c.shared.list(ctx); err != nil {
+		return err
+	}
+	c.shared.know(c.Tools)
+	if c.coder != nil {
+		c.coder.known, err = codeTools(c.Tools)
 	}
 	return err
 }
@@ -255,6 +272,24 @@ func (c *Class) first(server *mcp.Server) bool {
 func (c *Class) RecordTo(r *tools.Recorder) error {
 	c.recorder = r
 	return c.replays.Recordable(r)
+}
+
+// RunsCode reports whether the environment has a code mode.
+func (c *Class) RunsCode() bool { return c.coder != nil }
+
+// LimitCode sets what code may take, where the environment has a code mode, and tries to run some, so that an operator hears
+// at start-up of a machine that cannot. It is called before the first instance is opened.
+func (c *Class) LimitCode(ctx context.Context, o CodeOptions) error {
+	if c.coder == nil {
+		return nil
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := c.coder.set(o); err != nil {
+		return err
+	}
+	return c.coder.try(ctx, o.Logger)
 }
 
 // Close releases what Compile opened. No instance may be open.
@@ -313,6 +348,9 @@ func (c *Class) Traits(tool string) tools.Traits {
 	if c.shared == nil {
 		return tools.Traits{}
 	}
+	if c.coder.is(tool) {
+		return c.coder.traits()
+	}
 	return c.shared.tools[tool]
 }
 
@@ -332,7 +370,7 @@ func (c *Class) Open(ctx context.Context, o SessionOptions) (*Instance, error) {
 	}
 	i := &Instance{
 		class: c, session: s, env: env, seed: seed, host: c.shared, scoring: semaphore.NewWeighted(1),
-		player: c.replays.Player(), recording: c.recorder.Session(),
+		toolTimeout: o.ToolTimeout, player: c.replays.Player(), recording: c.recorder.Session(),
 	}
 	i.episode.ID = newEpisodeID()
 	if c.hooks.server != nil {

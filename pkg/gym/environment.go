@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/codemode"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
 
@@ -34,6 +35,10 @@ type Environment[E any] struct {
 
 	// Mounts add the tools of other MCP servers to Tools, or are all the tools there are. They do not go with a Server.
 	Mounts []Mount
+
+	// CodeMode offers the tool execute_code, by which one piece of code calls several tools, within these limits; zeros stand
+	// for the defaults, and flags go before. nil: there is none. See docs/code-mode.md.
+	CodeMode *codemode.Limits
 
 	// Exclusive says that two values cannot live side by side: they share a device, a port, a directory. The server then
 	// has one session at most, and asking it for more is a start-up error.
@@ -68,6 +73,7 @@ type ToolCall struct {
 	Arguments json.RawMessage     // as they were sent; may be empty
 	Result    *mcp.CallToolResult // nil if the call failed; IsError is set when the tool reported its own failure
 	Err       *tools.Error        // why the call failed, or nil
+	Calls     []ToolCall          // where Name is [CodeTool]: those that the code made, in order
 }
 
 // A ResetRequest is what the trainer asks of a reset.

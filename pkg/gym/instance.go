@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/semaphore"
@@ -21,14 +22,15 @@ import (
 // An Instance is one environment value and its episode. The methods that say so are called in the session's turn: they
 // must not overlap.
 type Instance struct {
-	class   *Class
-	session *Session
-	env     any
-	host    *host
-	ownHost bool
-	links   []*link // to the mounted servers that are this session's own; empty: none
-	seed    func() uint64
-	scoring *semaphore.Weighted // held while After runs: concurrent tools share their turn
+	class       *Class
+	session     *Session
+	env         any
+	host        *host
+	ownHost     bool
+	links       []*link // to the mounted servers that are this session's own; empty: none
+	seed        func() uint64
+	toolTimeout time.Duration       // of calls that code makes
+	scoring     *semaphore.Weighted // held while After runs: concurrent tools share their turn
 
 	player    *tools.Player    // where it is in what it replays
 	recording *tools.Recording // of its calls
@@ -65,7 +67,18 @@ func (i *Instance) ownServer(ctx context.Context) error {
 		return err
 	}
 	i.host, i.ownHost = h, true
-	return nil
+	if i.class.coder == nil {
+		return nil
+	}
+	list, err := h.list(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]tools.Traits{}
+	for _, t := range list {
+		known[t.Name] = tools.Traits{}
+	}
+	return i.class.coder.register(server, i.class.Mode, known)
 }
 
 // Close releases the environment value: once, after the last call has returned. A panic of Close is an error.
@@ -88,7 +101,12 @@ func (i *Instance) Close() error {
 }
 
 // Traits are those of a tool; zero for an unknown one, and for the tools of a value's own server.
-func (i *Instance) Traits(tool string) tools.Traits { return i.host.tools[tool] }
+func (i *Instance) Traits(tool string) tools.Traits {
+	if i.class.coder.is(tool) {
+		return i.class.coder.traits()
+	}
+	return i.host.tools[tool]
+}
 
 // Connect opens an SDK session on the instance's server, for an MCP client behind t. Its requests pass gate.
 func (i *Instance) Connect(ctx context.Context, t mcp.Transport, gate Gate) (*mcp.ServerSession, error) {
@@ -143,7 +161,14 @@ type ToolAnswer struct {
 // an After that panicked or scored NaN; the answer stands all the same. req.Session is the SDK session that carried the
 // request, or nil. The counters are left to the caller, who knows whether the answer is still awaited.
 func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a ToolAnswer, score Score, scoreErr error) {
-	a = i.runTool(ctx, req)
+	var made []ToolCall
+	if i.class.coder.is(req.Params.Name) {
+		runs, run := i.withCodeRun(ctx)
+		a = i.runTool(runs, req)
+		made = run.calls
+	} else {
+		a = i.runTool(ctx, req)
+	}
 	timeout := a.Err != nil && a.Err.Type == tools.Timeout // a replayed one
 	if i.class.hooks.after == nil || ctx.Err() != nil || timeout {
 		return a, score, nil
@@ -152,7 +177,7 @@ func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a To
 		return a, score, nil // the time is up
 	}
 	defer i.scoring.Release(1)
-	call := ToolCall{Name: a.Tool, Arguments: req.Params.Arguments, Result: a.Result, Err: a.Err}
+	call := ToolCall{Name: a.Tool, Arguments: req.Params.Arguments, Result: a.Result, Err: a.Err, Calls: made}
 	score, scoreErr = guard(i.session.log, "After", func() (Score, error) {
 		s := i.class.hooks.after(ctx, i.env, call)
 		return s, s.Reward.check()
@@ -198,9 +223,10 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 }
 
 // Record enters a call into the recording, if there is one: a tool's name, the arguments as they
-// came, and what the caller is told. It is called in the order of the answers, at any time.
+// came, and what the caller is told. It is called in the order of the answers, at any time. Code is not recorded: the calls
+// that it makes are.
 func (i *Instance) Record(tool string, args []byte, a ToolAnswer) {
-	if i.recording == nil {
+	if i.recording == nil || i.class.coder.is(tool) {
 		return
 	}
 	spec := a.spec

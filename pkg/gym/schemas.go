@@ -96,21 +96,58 @@ func listToolsAction() *jsonschema.Schema {
 	})
 }
 
+// executeCodeAction is the action of code mode, by itself.
+func executeCodeAction() *jsonschema.Schema {
+	return object("ExecuteCodeAction", "Run code that calls tools.", []string{"type", "code"}, map[string]*jsonschema.Schema{
+		"type":      constant(CodeTool),
+		"code":      {Type: "string", Description: "the code"},
+		"timeout_s": {Types: []string{"number", "null"}, ExclusiveMinimum: new(float64), Description: "seconds that it may take"},
+		"metadata":  metadataSchema("action"),
+	})
+}
+
 // toolAction is the schema that a tool environment publishes. Trainers know such environments by its title.
-func toolAction() *jsonschema.Schema {
+func toolAction(code bool) *jsonschema.Schema {
 	s := callToolAction()
 	s.Description = "Call a tool, or list the tools with type list_tools."
 	s.Required = nil
+	kinds := []any{"call_tool", "list_tools"}
+	calls := &jsonschema.Schema{Required: []string{"tool_name"}}
+	if code {
+		s.Description = "Call a tool, list the tools with type list_tools, or run code with type execute_code."
+		kinds = append(kinds, CodeTool)
+		own := executeCodeAction().Properties
+		s.Properties["code"], s.Properties["timeout_s"] = own["code"], own["timeout_s"]
+		calls = &jsonschema.Schema{
+			If:   ofType(CodeTool),
+			Then: &jsonschema.Schema{Required: []string{"code"}, Not: anyOfMembers("tool_name", "arguments")},
+			Else: &jsonschema.Schema{Required: []string{"tool_name"}, Not: anyOfMembers("code", "timeout_s")},
+		}
+	}
 	s.Properties["type"] = &jsonschema.Schema{
-		Type: "string", Enum: []any{"call_tool", "list_tools"}, Default: []byte(`"call_tool"`), Description: "the kind of action",
+		Type: "string", Enum: kinds, Default: []byte(`"call_tool"`), Description: "the kind of action",
 	}
-	s.If = &jsonschema.Schema{
-		Required: []string{"type"}, Properties: map[string]*jsonschema.Schema{"type": constant("list_tools")},
+	s.If = ofType("list_tools")
+	others := []string{"tool_name", "arguments"}
+	if code {
+		others = append(others, "code", "timeout_s")
 	}
-	s.Then = &jsonschema.Schema{Not: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
-		{Required: []string{"tool_name"}}, {Required: []string{"arguments"}},
-	}}}
-	s.Else = &jsonschema.Schema{Required: []string{"tool_name"}}
+	s.Then = &jsonschema.Schema{Not: anyOfMembers(others...)}
+	s.Else = calls
+	return s
+}
+
+// ofType takes actions of a type.
+func ofType(kind string) *jsonschema.Schema {
+	return &jsonschema.Schema{Required: []string{"type"}, Properties: map[string]*jsonschema.Schema{"type": constant(kind)}}
+}
+
+// anyOfMembers takes objects that have any of the members.
+func anyOfMembers(names ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{}
+	for _, name := range names {
+		s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: []string{name}})
+	}
 	return s
 }
 

@@ -26,10 +26,11 @@ type Session struct {
 
 // SessionOptions are the parts of a [Session]; session managers fill them in.
 type SessionOptions struct {
-	ID     string
-	Now    func() time.Time // nil: time.Now
-	Logger *slog.Logger     // nil: discard
-	Seed   func() uint64    // first seed and that of resets without one; nil: the runtime's random source
+	ID          string
+	Now         func() time.Time // nil: time.Now
+	Logger      *slog.Logger     // nil: discard
+	ToolTimeout time.Duration    // of a call that code makes, for tools without a deadline of their own; 0: the code's time
+	Seed        func() uint64    // first seed and that of resets without one; nil: the runtime's random source
 }
 
 // ID is the session's id. It opens the session to whoever knows it, so it must not reach an agent.

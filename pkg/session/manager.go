@@ -159,7 +159,7 @@ func (m *Manager) build(ctx context.Context, s *Session) error {
 	s.mu.Unlock()
 	defer s.returned(running)
 	defer s.tellStuck(ctx)()
-	inst, fault := m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, Seed: m.opts.Seed, Now: m.opts.Now})
+	inst, fault := m.class.Open(ctx, gym.SessionOptions{ID: s.ID, Logger: s.log, ToolTimeout: m.opts.ToolTimeout, Seed: m.opts.Seed, Now: m.opts.Now})
 	if fault == nil && s.ready(inst) {
 		if s.ahead {
 			m.builtAhead(nil)

@@ -23,10 +23,16 @@ func withRequest(ctx context.Context, req *mcp.CallToolRequest) context.Context 
 	return context.WithValue(ctx, requestKey{}, req)
 }
 
+// Request is the request that a tool is serving, for what makes calls in its name; nil outside of a tool.
+func Request(ctx context.Context) *mcp.CallToolRequest {
+	req, _ := ctx.Value(requestKey{}).(*mcp.CallToolRequest)
+	return req
+}
+
 // caller is the SDK session of the client that has made the call, with its request; nil where none that has initialised is
 // known.
 func caller(ctx context.Context) (*mcp.ServerSession, *mcp.CallToolRequest) {
-	req, _ := ctx.Value(requestKey{}).(*mcp.CallToolRequest)
+	req := Request(ctx)
 	if req == nil || req.Session == nil || req.Session.InitializeParams() == nil {
 		return nil, nil
 	}
