@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -182,6 +183,10 @@ func (r wireResult) outcome(t *testing.T) outcome {
 	switch {
 	case r.Content == nil:
 		t.Error("content must be a list")
+	case r.IsError && structured != "null": // code that failed says where
+		if !strings.HasPrefix(structured, "{") || string(r.Meta) != "null" {
+			t.Errorf("structured %s and meta %s, want an object and null", structured, r.Meta)
+		}
 	case r.IsError || data == "null":
 		if structured != "null" || string(r.Meta) != "null" {
 			t.Errorf("structured %s and meta %s, want null", structured, r.Meta)
@@ -344,8 +349,19 @@ func readMCPResult(t *testing.T, res *mcp.CallToolResult) outcome {
 	if _, wrapped := res.Meta["fastmcp"]; wrapped {
 		data = strings.TrimSuffix(strings.TrimPrefix(data, `{"result":`), "}")
 	}
-	if want, err := json.Marshal(text); err == nil && strings.HasPrefix(data, `"`) && string(want) != data || !strings.HasPrefix(data, `"`) && text != data {
-		t.Errorf("text %q and structured content %s differ", text, data)
+	asText := text
+	if strings.HasPrefix(data, `"`) {
+		asText = jsonOf(t, text)
+	}
+	if diff := cmp.Diff(parsed(t, data), parsed(t, asText)); diff != "" {
+		t.Errorf("text and structured content differ:\n%s", diff)
 	}
 	return outcome{Data: data}
+}
+
+// parsed is a JSON text's value.
+func parsed(t *testing.T, text string) (v any) {
+	t.Helper()
+	unmarshal(t, text, &v)
+	return v
 }

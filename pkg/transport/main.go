@@ -76,6 +76,10 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	if err != nil {
 		return usage(stderr, err)
 	}
+	if c.code != "" && !srv.class.RunsCode() {
+		srv.Close(context.WithoutCancel(ctx))
+		return usage(stderr, fmt.Errorf("-%s: the environment %s has no code mode", c.code, srv.class.Metadata.Name))
+	}
 	if c.stdio {
 		return srv.runStdio(ctx, log, stdin, stdout, stderr)
 	}
@@ -179,6 +183,7 @@ type config struct {
 	control string // "": none
 	stdio   bool
 	record  string   // "": nothing is recorded
+	code    string   // a flag of code mode that was given; "": none
 	own     []string // flags of the environment's own
 	access  accessFlags
 	options Options
@@ -206,6 +211,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	fs.DurationVar(&c.options.Grace, "grace", DefaultGrace, "how long SIGTERM leaves live sessions before they are closed; 0 is not at all")
 	fs.StringVar(&c.options.Advertise, "advertise", "", "the server's own `host:port` behind a load balancer: session ids begin with its hex, so that requests find their owner")
 	c.access.define(fs)
+	defineCode(fs, &c.options.Code)
 	fs.StringVar(&c.record, "record", "", "`file` to record all tool calls in, for replay; a recording that is there is continued; none if empty")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -221,6 +227,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	c.code = codeFlag(given)
 	if err := fromEnvironment(fs, getenv); err != nil {
 		return c, err
 	}
@@ -253,6 +260,9 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	case c.options.Sessions.ToolTimeout <= 0:
 		return c, fmt.Errorf("-tool-timeout %v: want a duration such as 30s", c.options.Sessions.ToolTimeout)
 	}
+	if err := checkCode(c.options.Code); err != nil {
+		return c, err
+	}
 	if c.options.Grace < 0 {
 		return c, fmt.Errorf("-grace %v: want a duration such as 30s, or 0 for none", c.options.Grace)
 	}
@@ -269,7 +279,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 		c.options.Sessions.IdleTimeout = -1
 	}
 	if c.stdio { // variables are for whatever is started beside it too, so they are no error
-		c.options = Options{Mode: c.options.Mode, Sessions: session.Options{ToolTimeout: c.options.Sessions.ToolTimeout, Max: 1}}
+		c.options = Options{Mode: c.options.Mode, Code: c.options.Code, Sessions: session.Options{ToolTimeout: c.options.Sessions.ToolTimeout, Max: 1}}
 		return c, nil
 	}
 	return c, c.access.apply(&c.options)
@@ -279,7 +289,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 func (c *config) checkStdio(given map[string]bool) error {
 	fitting := append([]string{"stdio", "mode", "tool-timeout", "record"}, c.own...)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if c.stdio && !slices.Contains(fitting, name) {
+		if c.stdio && !slices.Contains(fitting, name) && !strings.HasPrefix(name, codePrefix) {
 			return fmt.Errorf("-%s makes no sense with -stdio, which serves one client and no address", name)
 		}
 	}

@@ -89,7 +89,10 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
-	if err := class.RecordTo(o.Recorder); err != nil {
+	if o.Code.Logger == nil {
+		o.Code.Logger = o.Logger
+	}
+	if err := errors.Join(class.RecordTo(o.Recorder), class.LimitCode(ctx, o.Code)); err != nil {
 		class.Close()
 		return nil, err
 	}
