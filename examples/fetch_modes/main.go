@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/openenv-go/openenv-go/pkg/codemode"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 	"github.com/openenv-go/openenv-go/pkg/transport"
@@ -112,6 +113,8 @@ func environment(g *guard) gym.Environment[*Web] {
 			tools.Modes("head", "Look at a page's headers without fetching it.", tools.Production((*Web).head)),
 			tools.Modes("answer", "Answer the question, which ends the episode.", tools.Simulation((*Web).answer)),
 		),
+		CodeMode: &codemode.Limits{},
+
 		Reset: gym.Reset((*Web).reset),
 		State: gym.StateOf((*Web).state),
 		After: (*Web).score,

@@ -71,8 +71,8 @@ func rpc(t *testing.T, url, request string, out any) {
 // TestToolsOfEachMode: a tool of the other mode is neither listed nor found.
 func TestToolsOfEachMode(t *testing.T) {
 	for mode, c := range map[tools.Mode]struct{ here, elsewhere []string }{
-		tools.ModeSimulation: {[]string{"answer", "fetch", "list_pages"}, []string{"head"}},
-		tools.ModeProduction: {[]string{"fetch", "head"}, []string{"answer", "list_pages"}},
+		tools.ModeSimulation: {[]string{"answer", "execute_code", "fetch", "list_pages"}, []string{"head"}},
+		tools.ModeProduction: {[]string{"execute_code", "fetch", "head"}, []string{"answer", "list_pages"}},
 	} {
 		url := serve(t, newWorld(t, "", http.HandlerFunc(hello)), mode)
 		var listed struct {

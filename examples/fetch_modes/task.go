@@ -31,6 +31,7 @@ type task struct {
 	question question
 	answered bool
 	right    bool // by the answer that ended the episode
+	over     bool // answered, in a step that was scored
 	fetches  int
 }
 
@@ -88,17 +89,25 @@ func (w *Web) answer(_ context.Context, in Answer) (string, error) {
 	return "noted", nil
 }
 
-// score rewards the right answer, and takes something for each fetch.
+// score rewards the right answer, and takes something for each fetch before it, whether a step is one call or code that makes
+// several.
 func (w *Web) score(_ context.Context, call gym.ToolCall) gym.Score {
 	reward := 0.0
-	switch worked := call.Err == nil && !call.Result.IsError; {
-	case call.Name == "fetch" && call.Err == nil && !w.task.answered:
-		w.task.fetches++
-		reward = -costOfFetch
-	case call.Name == "answer" && worked && w.task.right:
-		reward = rewardRight
+	for _, c := range append([]gym.ToolCall{call}, call.Calls...) {
+		switch worked := c.Err == nil && !c.Result.IsError; {
+		case w.task.over:
+		case c.Name == "fetch" && c.Err == nil:
+			w.task.fetches++
+			reward -= costOfFetch
+		case c.Name == "answer" && worked:
+			w.task.over = true
+			if w.task.right {
+				reward += rewardRight
+			}
+		}
 	}
-	return gym.Score{Reward: gym.Number(reward), Done: w.task.answered}
+	w.task.over = w.task.answered // also where a step was given up, which scores nothing
+	return gym.Score{Reward: gym.Number(reward), Done: w.task.over}
 }
 
 // rightly reports whether a text says one of the answers.
