@@ -120,7 +120,7 @@ var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 // TestSnippetsCompile builds the Go code of the documents: a block that is a whole program by itself, the others of a
 // document together.
 func TestSnippetsCompile(t *testing.T) {
-	for _, doc := range []string{"README.md", "docs/agents.md", "docs/authoring.md", "docs/modes.md"} {
+	for _, doc := range []string{"README.md", "docs/agents.md", "docs/authoring.md", "docs/code-mode.md", "docs/modes.md"} {
 		t.Run(doc, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join(root(t), doc))
@@ -154,8 +154,8 @@ func program(declarations string) string {
 	for name, path := range map[string]string{
 		"context": "context", "gym": module + "pkg/gym", "tools": module + "pkg/tools", "transport": module + "pkg/transport",
 		"json": "encoding/json", "sync": "sync", "time": "time", "errors": "errors", "fmt": "fmt", "testing": "testing", "gymtest": module + "pkg/gym/gymtest",
-		"mount": module + "pkg/mount",
-		"mcp":   "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
+		"mount": module + "pkg/mount", "codemode": module + "pkg/codemode",
+		"mcp": "github.com/modelcontextprotocol/go-sdk/mcp", "jsonschema": "github.com/google/jsonschema-go/jsonschema",
 	} {
 		if strings.Contains(declarations, name+".") {
 			fmt.Fprintf(&b, "import %q\n", path)
