@@ -198,16 +198,22 @@ func (e Environment[E]) compileFunctions(c *Class) error {
 
 // compileTools makes the shared SDK server, or lists the tools of a value's own.
 func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
+	var coder *coder
 	if e.CodeMode != nil {
 		var err error
-		if c.coder, err = newCoder(*e.CodeMode); err != nil {
+		if coder, err = newCoder(*e.CodeMode); err != nil {
 			return err
 		}
-		c.release = c.coder.close
+		c.release = coder.close
 	}
 	if e.Server != nil {
-		return c.listOnce(ctx)
+		if err := c.listOnce(ctx); err != nil || coder == nil {
+			return err
+		}
+		c.coder = coder
+		return coder.join(ctx, c)
 	}
+	c.coder = coder
 	c.hooks.elsewhere = func(tool string) (tools.Mode, bool) { return e.Tools.ElsewhereOnly(tool, c.Mode) }
 	//lint:ignore SA1019 clients before revision 2026-07-28 have log messages; see tools.Log
 	capabilities := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{}}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -131,6 +133,27 @@ func (c *coder) tool() *tools.Set[any] {
 			}
 			return run.do(ctx, in)
 		}, tools.OutputSchema(codeOutcomeSchema())))
+}
+
+// join adds the tool to those that a class whose values have servers of their own has listed.
+func (c *coder) join(ctx context.Context, class *Class) error {
+	known := map[string]tools.Traits{}
+	for _, t := range class.Tools {
+		known[t.Name] = tools.Traits{}
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: class.Metadata.Name, Version: class.Metadata.Version}, nil)
+	if err := c.register(server, class.Mode, known); err != nil {
+		return err
+	}
+	h, err := newHost(ctx, server, nil)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	list, err := h.list(ctx)
+	class.Tools = append(class.Tools, list...)
+	slices.SortFunc(class.Tools, func(a, b *mcp.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return err
 }
 
 // register puts the tool on a server. known are the tools that it has, and gets this one too.

@@ -62,23 +62,17 @@ func (i *Instance) ownServer(ctx context.Context) error {
 	if !i.class.first(server) {
 		return errors.New("the environment's Server function returned the same server for two values; build one for each, in New")
 	}
+	if i.class.coder != nil { // before a client could be told that there is one tool more
+		if err := i.class.coder.tool().Register(server, i.class.Mode); err != nil {
+			return err
+		}
+	}
 	h, err := newHost(ctx, server, nil)
 	if err != nil {
 		return err
 	}
 	i.host, i.ownHost = h, true
-	if i.class.coder == nil {
-		return nil
-	}
-	list, err := h.list(ctx)
-	if err != nil {
-		return err
-	}
-	known := map[string]tools.Traits{}
-	for _, t := range list {
-		known[t.Name] = tools.Traits{}
-	}
-	return i.class.coder.register(server, i.class.Mode, known)
+	return nil
 }
 
 // Close releases the environment value: once, after the last call has returned. A panic of Close is an error.

@@ -269,7 +269,14 @@ func TestCodeOverAnOwnServer(t *testing.T) {
 		},
 		Server: func(srv *mcp.Server) *mcp.Server { return srv },
 	}
-	_, base := start(t, env, Options{})
+	srv, base := start(t, env, Options{})
+	var listed []string
+	for _, tool := range srv.class.Tools {
+		listed = append(listed, tool.Name)
+	}
+	if diff := cmp.Diff([]string{gym.CodeTool, "shout"}, listed); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
 	status, reply := post(t, base+"/mcp", rpcCall(gym.CodeTool, codeArgs(t, "shout(text='a') + shout('b')"), ""))
 	if status != http.StatusOK || !strings.Contains(reply, `"data":{"result":"AB"`) {
 		t.Errorf("%d %s", status, reply)
@@ -281,8 +288,20 @@ func TestCodeToolsNameIsTaken(t *testing.T) {
 	env := labEnv()
 	env.CodeMode = &codemode.Limits{}
 	env.Tools = tools.New(tools.Func(gym.CodeTool, "", (*lab).point))
-	if _, err := New(t.Context(), env, Options{}); err == nil || !strings.Contains(err.Error(), "CodeMode") {
-		t.Errorf("got %v", err)
+	own := gym.Environment[*mcp.Server]{
+		Name: "own", CodeMode: &codemode.Limits{}, Server: func(srv *mcp.Server) *mcp.Server { return srv },
+		New: func(context.Context, *gym.Session) (*mcp.Server, error) {
+			srv := mcp.NewServer(&mcp.Implementation{Name: "own", Version: "1"}, nil)
+			mcp.AddTool(srv, &mcp.Tool{Name: gym.CodeTool}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+				return nil, nil, nil
+			})
+			return srv, nil
+		},
+	}
+	for _, env := range []gym.Definition{env, own} {
+		if _, err := New(t.Context(), env, Options{}); err == nil || !strings.Contains(err.Error(), "CodeMode") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 
