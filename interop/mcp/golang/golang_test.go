@@ -24,7 +24,7 @@ import (
 const many = 16
 
 var toolNames = []string{
-	"ask", "cancelled", "count", "echo", "error", "fail", "grow", "log", "picture", "place", "progress", "sample", "slow",
+	"ask", "cancelled", "count", "echo", "error", "execute_code", "fail", "grow", "log", "picture", "place", "progress", "sample", "slow",
 }
 
 // A peer is a connection, with what the server has sent unasked.

@@ -17,7 +17,7 @@ CUTTER_CONTROL = os.environ["OPENENV_CUTTER_CONTROL"]
 TIMEOUT_S = 20
 
 TOOLS = [
-    "ask", "cancelled", "count", "echo", "error", "fail", "grow", "log", "picture", "place", "progress", "sample", "slow",
+    "ask", "cancelled", "count", "echo", "error", "execute_code", "fail", "grow", "log", "picture", "place", "progress", "sample", "slow",
 ]  # fmt: skip
 
 # The reward of one count: a number that no answer to an agent may have in it.

@@ -54,6 +54,21 @@ async def test_errors(connect):
         assert await peer.text("echo", text="still here") == "still here"
 
 
+async def test_code(connect):
+    async with connect() as peer:
+        await peer.tools()  # from now on the client holds results to the tools' schemas
+        code = "print(echo(text='a'))\ntotal = 2**70\n[place()['x'], total]"
+        ran = await peer.call("execute_code", {"code": code})
+        assert not ran.is_error
+        assert ran.structured == {"result": [3, 2**70], "stdout": "a\n", "tool_calls": 2, "error": None}
+        assert json.loads(ran.texts[0]) == ran.structured
+
+        for code, words in [("xs = [1]\nxs[3]", "line 2"), ("x = echo(\n", "("), ("fail_()", "not today"), ("while True: pass", "steps")]:
+            failed = await peer.call("execute_code", {"code": code})
+            assert failed.is_error and words in failed.texts[0]
+        assert await peer.text("echo", text="still here") == "still here"
+
+
 async def test_prompt_and_resource(connect):
     async with connect() as peer:
         assert await peer.prompt("greet", {"name": "Ada"}) == "Greet Ada."

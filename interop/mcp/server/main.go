@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/codemode"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 	"github.com/openenv-go/openenv-go/pkg/transport"
@@ -29,11 +30,12 @@ type lab struct {
 
 func main() {
 	transport.Main(gym.Environment[*lab]{
-		Name:   "mcp_lab",
-		New:    newLab,
-		Server: func(l *lab) *mcp.Server { return l.server },
-		Reset:  gym.Reset((*lab).reset),
-		After:  (*lab).score,
+		Name:     "mcp_lab",
+		New:      newLab,
+		Server:   func(l *lab) *mcp.Server { return l.server },
+		CodeMode: &codemode.Limits{},
+		Reset:    gym.Reset((*lab).reset),
+		After:    (*lab).score,
 	})
 }
 

@@ -130,6 +130,15 @@ for (const door of Object.keys(doors)) {
       assert.deepEqual(Buffer.from(shown.content[0].data, "base64"), Buffer.from("\x89PNG\r\n\x1a\n", "latin1"));
     }));
 
+    test("code", play(async (peer) => {
+      await peer.tools();
+      const ran = await peer.call("execute_code", { code: "print(echo(text='a'))\n[place()['x'], 2**40]" });
+      assert.deepEqual(ran.structuredContent, { result: [3, 2 ** 40], stdout: "a\n", tool_calls: 2, error: null });
+      const failed = await peer.call("execute_code", { code: "xs = [1]\nxs[3]" });
+      assert.equal(failed.isError, true);
+      assert.match(failed.content[0].text, /line 2/);
+    }));
+
     test("errors", play(async (peer) => {
       await assert.rejects(peer.call("no_such_tool"), (error) => {
         assert.equal(error.code, ErrorCode.InvalidParams);

@@ -8,7 +8,7 @@ export const CUTTER = process.env.OPENENV_CUTTER;
 export const TIMEOUT_MS = 20_000;
 
 export const TOOLS = [
-  "ask", "cancelled", "count", "echo", "error", "fail", "grow", "log", "picture", "place", "progress", "sample", "slow",
+  "ask", "cancelled", "count", "echo", "error", "execute_code", "fail", "grow", "log", "picture", "place", "progress", "sample", "slow",
 ];
 
 export async function http(method, url, body, headers = {}) {
