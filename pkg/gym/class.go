@@ -283,6 +283,14 @@ func (c *Class) RecordTo(r *tools.Recorder) error {
 // RunsCode reports whether the environment has a code mode.
 func (c *Class) RunsCode() bool { return c.coder != nil }
 
+// CodeBound is how many bytes all processes that run code may take together; 0 where there are none.
+func (c *Class) CodeBound() int64 {
+	if c.coder == nil || c.coder.pool == nil {
+		return 0
+	}
+	return c.coder.pool.Bound()
+}
+
 // LimitCode sets what code may take, where the environment has a code mode, and tries to run some, so that an operator hears
 // at start-up of a machine that cannot. It is called before the first instance is opened.
 func (c *Class) LimitCode(ctx context.Context, o CodeOptions) error {

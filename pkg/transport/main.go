@@ -114,7 +114,8 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 	log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version,
 		"addr", ln.Addr().String(), "control_addr", controlAddr, "mode", o.Mode, "max_sessions", srv.sessions.Max(),
 		"session_timeout", max(o.Sessions.IdleTimeout, 0), "tool_timeout", o.Sessions.ToolTimeout, "tls", o.TLS != nil,
-		"control_tokens", len(o.Access.ControlTokens), "agent_tokens", len(o.Access.AgentTokens), "issuer", c.access.issuer, "record", c.record)
+		"control_tokens", len(o.Access.ControlTokens), "agent_tokens", len(o.Access.AgentTokens), "issuer", c.access.issuer, "record", c.record,
+		"code_bound", srv.class.CodeBound())
 	if err := srv.Serve(ctx, ln, control); err != nil {
 		fmt.Fprintln(stderr, "error:", oneLine(err))
 		return exitFailed

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode"
+	"github.com/openenv-go/openenv-go/pkg/codemode/codemodetest"
 	"github.com/openenv-go/openenv-go/pkg/codemode/sandbox"
 )
 
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if left := children(); len(left) > 0 {
+		if left := codemodetest.Children(); len(left) > 0 {
 			fmt.Println("children are left:", left)
 			code = 1
 		}

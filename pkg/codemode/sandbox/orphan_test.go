@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode"
+	"github.com/openenv-go/openenv-go/pkg/codemode/codemodetest"
 	"github.com/openenv-go/openenv-go/pkg/codemode/sandbox"
 )
 
@@ -43,7 +44,7 @@ func TestDeathOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	pids := childrenOf(cmd.Process.Pid)
+	pids := codemodetest.ChildrenOf(cmd.Process.Pid)
 	cmd.Process.Kill()
 	cmd.Wait()
 	if err != nil || len(pids) == 0 {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode"
+	"github.com/openenv-go/openenv-go/pkg/codemode/codemodetest"
 	"github.com/openenv-go/openenv-go/pkg/codemode/sandbox"
 )
 
@@ -133,7 +134,7 @@ func TestLineOfLimit(t *testing.T) {
 // TestSmallerMemory: a job may ask for less memory than the pool gives, and no more.
 func TestSmallerMemory(t *testing.T) {
 	p := newPool(t, sandbox.Options{Memory: 64 << 20})
-	job := codemode.Job{Code: "x = [1]\nfor i in range(40):\n    x = x + x", Limits: codemode.Limits{Memory: 16 << 20}}
+	job := codemode.Job{Code: "x = [1]\nfor i in range(40):\n    x = x + x", Limits: codemode.Limits{Memory: 16 << 20, Time: time.Minute}}
 	if e := runJob(t, p, job).Error; e == nil || e.Limit != "memory" || !strings.Contains(e.Message, "16 MiB") {
 		t.Errorf("%+v", e)
 	}
@@ -193,7 +194,7 @@ func during(t *testing.T, p *sandbox.Pool, rest string, do func(pid int)) (codem
 	t.Helper()
 	job := codemode.Job{Code: "echo(v=1)\n" + rest, Tools: tools, Limits: codemode.Limits{Time: slice, Steps: 1 << 60}}
 	return timed(t, p, job, func(_ context.Context, _ string, args json.RawMessage) (codemode.Answer, error) {
-		do(children()[0])
+		do(codemodetest.Children()[0])
 		return codemode.Answer{Value: args}, nil
 	})
 }
@@ -226,7 +227,7 @@ func TestChildThatDiedUnnoticed(t *testing.T) {
 	p := newPool(t, sandbox.Options{Processes: 1})
 	for range 5 {
 		run(t, p, "result = 1")
-		syscall.Kill(children()[0], syscall.SIGKILL)
+		syscall.Kill(codemodetest.Children()[0], syscall.SIGKILL)
 		if o := run(t, p, "result = 2"); string(o.Result) != "2" {
 			t.Errorf("%+v", o)
 		}
@@ -280,7 +281,7 @@ func TestClose(t *testing.T) {
 	if _, err := p.Run(t.Context(), codemode.Job{Code: "1"}, nil); err != sandbox.ErrClosed {
 		t.Error(err)
 	}
-	if pids := children(); len(pids) != 0 {
+	if pids := codemodetest.Children(); len(pids) != 0 {
 		t.Errorf("children %v are left", pids)
 	}
 }
@@ -406,7 +407,7 @@ func TestBombs(t *testing.T) {
 	if err := p.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	peak := watch()
+	peak := codemodetest.Watch()
 	var all sync.WaitGroup
 	for i := range 50 / sandbox.Shadow { // the race detector makes them slow
 		all.Go(func() {

@@ -246,7 +246,9 @@ func (lx *lexer) has(op string) bool {
 func (lx *lexer) operator(at place, op string) {
 	switch op {
 	case "(", "[", "{":
-		lx.brackets++
+		if lx.brackets++; lx.brackets > maxNesting { // before a token of each takes memory
+			at.tooDeep()
+		}
 	case ")", "]", "}":
 		lx.brackets = max(lx.brackets-1, 0)
 	}
