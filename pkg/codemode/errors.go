@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
@@ -44,6 +45,8 @@ func (r *run) classify(err error) *Error {
 	case errors.As(err, &raised):
 		e.Message, e.Hint = raised.Message, raised.Hint
 		switch x, _ := raised.Value.(*exception); {
+		case x == nil && raised.Class == "KeyError": // its message is the key alone
+			e.Message = "KeyError: " + raised.Message
 		case x == nil: // a built-in function's
 		case x.call != nil:
 			e.Kind, e.Tool, e.Type = ToolErr, x.tool, x.call.Type
@@ -154,7 +157,7 @@ func jsonLength(c rune) int {
 func (e *Error) Text() string {
 	var b strings.Builder
 	b.WriteString(e.Message)
-	if e.Tool != "" && !strings.Contains(e.Message, e.Tool) {
+	if e.Tool != "" && !names(e.Message, e.Tool) {
 		b.Reset()
 		fmt.Fprintf(&b, "%s: %s", e.Tool, e.Message)
 	}
@@ -175,6 +178,23 @@ func (e *Error) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// names reports whether a message has a tool's name as words of its own: answered is not answer.
+func names(message, tool string) bool {
+	for from := 0; ; {
+		at := strings.Index(message[from:], tool)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(message[:at])
+		after, _ := utf8.DecodeRuneInString(message[at+len(tool):])
+		if !unicode.IsLetter(before) && !unicode.IsLetter(after) {
+			return true
+		}
+		from = at + len(tool)
+	}
 }
 
 func (e *Error) writePlace(b *strings.Builder) {

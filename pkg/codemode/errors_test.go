@@ -35,6 +35,27 @@ called from line 10`
 }
 
 // TestErrorsAreShort, whatever the code puts into them.
+// TestTextNames: the text says whose failure it is, once, and which key is missing.
+func TestTextNames(t *testing.T) {
+	failing := func(message string) *codemode.Error {
+		return &codemode.Error{Kind: codemode.ToolErr, Tool: "answer", Message: message}
+	}
+	for message, want := range map[string]string{
+		"the question has been answered": "answer: the question has been answered",
+		"answer has no parameter x":      "answer has no parameter x",
+		`tool "answer" panicked`:         `tool "answer" panicked`,
+		"answered: answer again":         "answered: answer again",
+		"no":                             "answer: no",
+	} {
+		if got := failing(message).Text(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := run(t, `{}["k"]`, codemode.Limits{}).Error.Text(); !strings.HasPrefix(got, `KeyError: "k"`) {
+		t.Error(got)
+	}
+}
+
 func TestErrorsAreShort(t *testing.T) {
 	for _, code := range []string{
 		`fail("\u0000" * 100000)`,

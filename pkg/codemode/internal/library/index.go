@@ -60,6 +60,9 @@ func (c *call) place(x, i starlark.Value, n int) (int, error) {
 	if !ok {
 		e := fault.New("TypeError", "an index of a %s must be an integer, not %s", typeName(x), typeName(i))
 		if s, text := i.(starlark.String); text {
+			if s == "result" { // a schema has it around what a tool returns
+				return 0, e.Hinted("a tool's value comes as it is: leave [\"result\"] out")
+			}
 			return 0, e.Hinted("take an element first: xs[0][%s], or loop over them", Repr(s))
 		}
 		return 0, e

@@ -19,6 +19,8 @@ func TestMessages(t *testing.T) {
 		{`{"name": 1, "id": 2}.name`, "AttributeError", []string{"name", `["name"]`}},
 		{`{"name": 1}.nam3x9`, "AttributeError", []string{"nam3x9", `["nam3x9"]`}},
 		{`{"id": 1, "cargo": []}["weight"]`, "KeyError", []string{"weight", "id", "cargo", ".get("}},
+		{`[{}]["result"]`, "TypeError", []string{"leave", `["result"]`}},
+		{`[{}]["name"]`, "TypeError", []string{"xs[0]", `["name"]`}},
 		{`[][0]`, "IndexError", []string{"index 0", "empty"}},
 		{`[1, 2][2]`, "IndexError", []string{"index 2", "length 2"}},
 		{`{"captain": None}["captain"]["name"]`, "TypeError", []string{"None", "or {}"}},
