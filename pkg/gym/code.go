@@ -118,10 +118,10 @@ func codeOutcomeSchema() *jsonschema.Schema {
 	})
 }
 
-const codeDescription = `Runs Python code that calls the other tools, and returns its outcome: the variable result, or else the value of the last expression; what it prints is returned beside it. However many tools it calls, it is one step.
-Each tool is a function of the same name, and takes its parameters by name or by position: page = list_items(cursor=None). Characters that no name may have are _. list_tools() lists the functions, help(f) describes one, call_tool("a-name", {…}) calls a tool by its own name.
+const codeDescription = `Runs Python code that calls the other tools, and returns its outcome: the variable result, or else the value of the last expression; what it prints is returned beside it. However many tools it calls, it is one step. Variables do not last until the next run; what tools did does.
+Each tool is a function of the same name, and takes its parameters by name or by position: page = list_items(cursor=None). It returns the value itself: text, a number, a list, or a dict (page["items"], not page.items), without the {"result": …} that its schema may have around it. Characters that no name may have are _, and names that Python has taken end in it: get-page is get_page, from is from_. list_tools() lists the functions, help(f) returns what one takes, call_tool("a-name", {…}) calls a tool by its own name.
 A call that fails raises ToolError: use try and except, or r = try_call(f, …), which has r.ok, r.value and r.error (r.error.message, r.error.kind).
-json, math, re and collections are there. There are no other imports, no classes, generators or decorators, no files, network, clock or randomness.`
+json, math, re and collections are there. There are no other imports, no class, with, yield, async or decorators, no files, network, clock or randomness.`
 
 // tool is the tool itself, for any environment.
 func (c *coder) tool() *tools.Set[any] {
@@ -218,13 +218,28 @@ func codeResult(o codemode.Outcome) (*mcp.CallToolResult, error) {
 	res := &mcp.CallToolResult{StructuredContent: tools.Structured{Value: raw}, IsError: o.Error != nil}
 	text := string(raw)
 	if o.Error != nil {
-		text = o.Error.Text()
+		text = o.Error.Text() + done(o)
 		if o.Stdout != "" {
 			text += "\n\nPrinted before that:\n" + o.Stdout
 		}
 	}
 	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
 	return res, nil
+}
+
+// done says that tools were called before an error, since what they did is not undone, and the code may be run again.
+func done(o codemode.Outcome) string {
+	n := o.Calls
+	if o.Error.Kind == codemode.ToolErr {
+		n-- // the one that failed
+	}
+	switch {
+	case n < 1:
+		return ""
+	case n == 1:
+		return "\n\n1 tool call was made before that, and stands."
+	}
+	return fmt.Sprintf("\n\n%d tool calls were made before that, and stand.", n)
 }
 
 // call is a tool call that the code makes: by the handler that serves any call, with a deadline of its own, and recorded. It

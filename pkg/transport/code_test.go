@@ -100,7 +100,7 @@ func TestCodeFaultsByEveryDoor(t *testing.T) {
 			if !got.Failed || got.Type != "" {
 				t.Fatalf("want a failure that is a result: %+v", got)
 			}
-			for _, words := range []string{"disk on fire", "line 2", "x = fail_()"} {
+			for _, words := range []string{"disk on fire", "line 2", "x = fail_()", "1 tool call was made before that"} {
 				if !strings.Contains(got.Data, words) {
 					t.Errorf("the failure does not say %q: %s", words, got.Data)
 				}
