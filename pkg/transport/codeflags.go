@@ -30,12 +30,15 @@ func defineCode(fs *flag.FlagSet, o *gym.CodeOptions) {
 
 // checkCode holds the options of code mode to what makes sense. Negative steps are no unsigned number already.
 func checkCode(o gym.CodeOptions) error {
+	if o.Limits.Time < 0 {
+		return fmt.Errorf("-%stime %v: want 0 or more", codePrefix, o.Limits.Time)
+	}
 	for name, v := range map[string]int64{
-		"time": int64(o.Limits.Time), "memory": o.Limits.Memory, "output": int64(o.Limits.Output), "nesting": int64(o.Limits.Nesting),
+		"memory": o.Limits.Memory, "output": int64(o.Limits.Output), "nesting": int64(o.Limits.Nesting),
 		"calls": int64(o.Limits.Calls), "size": int64(o.Limits.Code), "processes": int64(o.Processes),
 	} {
 		if v < 0 {
-			return fmt.Errorf("-%s%s: want more than 0", codePrefix, name)
+			return fmt.Errorf("-%s%s %d: want 0 or more", codePrefix, name, v)
 		}
 	}
 	return nil
