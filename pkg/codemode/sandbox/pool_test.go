@@ -43,6 +43,17 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// TestLongMarkup: what JSON may escape takes no more room between the processes than it did when it was held to its limit.
+func TestLongMarkup(t *testing.T) {
+	p := newPool(t, sandbox.Options{})
+	for _, c := range []string{"<", "&", "\u2028"} {
+		o := run(t, p, "v = echo(v=\""+c+"\" * 300000)[\"v\"]\nprint(v)\nresult = v")
+		if want := `"` + strings.Repeat(c, 300_000) + `"`; string(o.Result) != want || len(o.Stdout) != len(want)-1 || o.Error != nil {
+			t.Errorf("%q: %d, %d, %v", c, len(o.Result), len(o.Stdout), o.Error)
+		}
+	}
+}
+
 // TestErrors: an error keeps its place and its kind on its way.
 func TestErrors(t *testing.T) {
 	p := newPool(t, sandbox.Options{})

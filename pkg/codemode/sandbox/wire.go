@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -76,13 +77,18 @@ func (e *longFrame) Error() string {
 
 const head = 4
 
+// frame keeps JSON within v as long as it is: who sent it held it to a bound, and the other side does so again.
 func frame(v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var f bytes.Buffer
+	f.Write(make([]byte, head))
+	e := json.NewEncoder(&f)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	f := binary.LittleEndian.AppendUint32(make([]byte, 0, head+len(b)), uint32(len(b)))
-	return append(f, b...), nil
+	b := f.Bytes()
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-head))
+	return b, nil
 }
 
 func writeFrame(w io.Writer, v any) error {
