@@ -162,7 +162,7 @@ func (r *run) except(clauses starlark.Tuple, err error) (starlark.Value, error) 
 	}
 	for _, c := range clauses {
 		clause := c.(starlark.Tuple)
-		by, wrong := matching(clause[0], err)
+		by, wrong := r.matching(clause[0], err, r.Depth())
 		if wrong != nil {
 			return nil, wrong
 		}
@@ -177,8 +177,8 @@ func (r *run) except(clauses starlark.Tuple, err error) (starlark.Value, error) 
 	return nil, err
 }
 
-// matching is the class of a clause that catches an error: classes is None, one or a tuple of them.
-func matching(classes starlark.Value, err error) (*class, error) {
+// matching is the class of a clause that catches an error: classes is None, one or a tuple of them, with as many levels.
+func (r *run) matching(classes starlark.Value, err error, levels int) (*class, error) {
 	switch c := classes.(type) {
 	case starlark.NoneType:
 		return classOf(classException), nil
@@ -188,8 +188,14 @@ func matching(classes starlark.Value, err error) (*class, error) {
 		}
 		return nil, nil
 	case starlark.Tuple:
+		if levels == 0 {
+			return nil, r.tooDeep()
+		}
 		for _, one := range c {
-			if by, wrong := matching(one, err); by != nil || wrong != nil {
+			if wrong := r.Charge(1); wrong != nil {
+				return nil, wrong
+			}
+			if by, wrong := r.matching(one, err, levels-1); by != nil || wrong != nil {
 				return by, wrong
 			}
 		}

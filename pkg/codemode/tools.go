@@ -235,6 +235,12 @@ func (r *run) invoke(a *arguments, kwargs []starlark.Tuple) (starlark.Value, err
 // encode writes the arguments as a JSON object.
 func (r *run) encode(a *arguments) (json.RawMessage, error) {
 	b := []byte{'{'}
+	fits := func() error {
+		if len(b) < r.limits.Output { // with the brace at its end
+			return nil
+		}
+		return r.stop(r.exceeded("output", "the arguments of %s take more than %s as JSON: pass on less", a.tool.Name, size(r.limits.Output)))
+	}
 	for i, g := range a.given {
 		if i > 0 {
 			b = append(b, ',')
@@ -248,9 +254,12 @@ func (r *run) encode(a *arguments) (json.RawMessage, error) {
 			return nil, err
 		}
 		b = append(append(append(b, name...), ':'), value...)
-		if len(b) > r.limits.Output {
-			return nil, r.stop(r.exceeded("output", "the arguments of %s take more than %s as JSON: pass on less", a.tool.Name, size(r.limits.Output)))
+		if err := fits(); err != nil {
+			return nil, err
 		}
+	}
+	if err := fits(); err != nil {
+		return nil, err
 	}
 	return append(b, '}'), nil
 }

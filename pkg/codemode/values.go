@@ -22,7 +22,7 @@ func (r *run) toJSON(v starlark.Value, root string) ([]byte, error) {
 	if err := w.value(v); err != nil {
 		return nil, err
 	}
-	return w.b, nil
+	return w.b, w.fits() // its last text may be any length
 }
 
 type writer struct {
@@ -43,8 +43,8 @@ func (w *writer) value(v starlark.Value) error {
 	if err := w.Charge(1); err != nil {
 		return err
 	}
-	if len(w.b) > w.limits.Output {
-		return w.stop(w.exceeded("output", "%s takes more than %s as JSON: pass on less of it", w.root, size(w.limits.Output)))
+	if err := w.fits(); err != nil {
+		return err
 	}
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -69,6 +69,14 @@ func (w *writer) value(v starlark.Value) error {
 		return w.fault(w.foreign(v))
 	}
 	return nil
+}
+
+// fits ends the run where what is written is too long.
+func (w *writer) fits() error {
+	if len(w.b) <= w.limits.Output {
+		return nil
+	}
+	return w.stop(w.exceeded("output", "%s takes more than %s as JSON: pass on less of it", w.root, size(w.limits.Output)))
 }
 
 // fault is an exception that begins with the place.
@@ -129,7 +137,7 @@ func (w *writer) float(f float64) error {
 func (w *writer) text(s string) error {
 	if len(s) > w.limits.Output {
 		w.b = append(w.b, s...)
-		return w.value(starlark.None) // which says that it is too much
+		return w.fits()
 	}
 	b, err := jsontext.AppendQuote(w.b, s)
 	if err != nil {

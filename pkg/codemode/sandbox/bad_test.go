@@ -82,6 +82,10 @@ func misbehave(kind string) {
 		for {
 			say(`{"call":{"tool":"echo","args":{}}}`)
 		}
+	case "denies": // what it has called
+		say(`{"call":{"tool":"echo","args":{}}}`)
+		hear()
+		say(`{"outcome":{"result":1,"stdout":"","calls":0,"steps":0}}`)
 	case "again":
 		say(`{"began":true}`)
 	case "hangs-up":
@@ -104,7 +108,7 @@ func badPool(t *testing.T, kind string) *sandbox.Pool {
 
 func TestChildThatBreaksRules(t *testing.T) {
 	for _, kind := range []string{
-		"early", "garbage", "giant", "flood", "deep", "twice", "unknown-member", "unknown-tool", "args", "calls", "calls-unread", "again",
+		"early", "garbage", "giant", "flood", "deep", "twice", "unknown-member", "unknown-tool", "args", "calls", "calls-unread", "denies", "again",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			p := badPool(t, kind)

@@ -54,6 +54,19 @@ func TestLongMarkup(t *testing.T) {
 	}
 }
 
+// TestSmallOutput: code, and not its process, breaks a limit that hardly anything keeps to.
+func TestSmallOutput(t *testing.T) {
+	p := newPool(t, sandbox.Options{})
+	for code, want := range map[string]string{
+		"1": "1", "x = 1": "null", "'abc'": "output", "print('abc')": "output", "echo()": "output", "result = '\\n' * 9": "output",
+	} {
+		o := runJob(t, p, codemode.Job{Code: code, Tools: tools, Limits: codemode.Limits{Output: 1}})
+		if got := string(o.Result); got != want && (o.Error == nil || o.Error.Limit != want) {
+			t.Errorf("%s: %s, %+v; want %s", code, got, o.Error, want)
+		}
+	}
+}
+
 // TestErrors: an error keeps its place and its kind on its way.
 func TestErrors(t *testing.T) {
 	p := newPool(t, sandbox.Options{})

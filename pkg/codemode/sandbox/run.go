@@ -167,8 +167,11 @@ const maxDepth = strictjson.DefaultMaxDepth
 
 // checked holds an outcome to the limits.
 func (v *visit) checked(o *codemode.Outcome) (codemode.Outcome, error) {
-	if len(o.Result) > v.job.Limits.Output || len(o.Stdout) > v.job.Limits.Output {
+	if len(o.Result) > max(v.job.Limits.Output, len("null")) || len(o.Stdout) > v.job.Limits.Output {
 		return codemode.Outcome{}, &BrokenError{Reason: "an outcome longer than it may be"}
+	}
+	if o.Calls < v.calls || o.Calls > v.job.Limits.Calls { // refused ones have not come here
+		return codemode.Outcome{}, &BrokenError{Reason: fmt.Sprintf("an outcome of %d calls", o.Calls)}
 	}
 	if o.Result == nil {
 		o.Result = json.RawMessage("null")
