@@ -87,15 +87,19 @@ func (t *toolActions) parseCode(raw []byte) (Action, error) {
 	if err := t.code.Validate(raw); err != nil {
 		return Action{}, err
 	}
+	type arguments struct { // as they were sent: the tool reads them
+		Code     strictjson.Raw `json:"code"`
+		TimeoutS strictjson.Raw `json:"timeout_s,omitzero"`
+	}
 	var a struct {
 		Type     strictjson.Raw `json:"type"`
 		Metadata strictjson.Raw `json:"metadata"`
-		codeInput
+		arguments
 	}
 	if err := strictjson.Unmarshal(raw, &a); err != nil {
 		return Action{}, err
 	}
-	args, err := strictjson.Marshal(a.codeInput)
+	args, err := strictjson.Marshal(a.arguments)
 	return Action{Kind: CallTool, Tool: CodeTool, Arguments: args}, err
 }
 

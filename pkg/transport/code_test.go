@@ -138,6 +138,21 @@ func TestCodeAction(t *testing.T) {
 	if s, err := srv.Sessions().Get(labSession); err != nil || s.Steps() != 4 {
 		t.Errorf("%d steps, %v; want 4", s.Steps(), err)
 	}
+	for _, seconds := range []string{"1e-400", "1e400"} { // the tool's to judge, by both ways
+		tool := step(`{"type":"call_tool","tool_name":"execute_code","arguments":{"code":"1","timeout_s":` + seconds + `}}`)
+		if got := step(`{"type":"execute_code","code":"1","timeout_s":` + seconds + `}`); got != tool || !strings.HasPrefix(got, "observation ") {
+			t.Errorf("%s: as an action %s\nas a call %s", seconds, got, tool)
+		}
+	}
+	if s, err := srv.Sessions().Get(labSession); err != nil || s.Steps() != 8 {
+		t.Errorf("%d steps, %v; want 8", s.Steps(), err)
+	}
+	log.mu.Lock()
+	second := log.steps[1]
+	log.mu.Unlock()
+	if got := string(second.Arguments); got != `{"code":"say(text=\"a\")"}` {
+		t.Errorf("After is told of the arguments %s", got)
+	}
 	for action, field := range map[string]string{
 		`{"type":"execute_code"}`:                                            "code",
 		`{"type":"execute_code","code":5}`:                                   "code",
