@@ -254,14 +254,20 @@ func (r *codeRun) call(ctx context.Context, tool string, args json.RawMessage) (
 		req.Session, req.Extra = outer.Session, outer.Extra
 	}
 	a := i.runTool(limited, req)
-	if ctx.Err() != nil {
-		return codemode.Answer{}, context.Cause(ctx)
-	}
-	if limited.Err() != nil {
+	over := context.Cause(ctx)
+	switch {
+	case over != nil && ctx.Err() != context.DeadlineExceeded: // nobody waits for it
+		return codemode.Answer{}, over
+	case over != nil: // it has run all the same, and so counts as one that was too slow
+		a.Result, a.Err = nil, &tools.Error{Type: tools.Timeout, Tool: tool, Message: fmt.Sprintf("tool %q did not finish within the time of the code", tool)}
+	case limited.Err() != nil:
 		a.Result, a.Err = nil, &tools.Error{Type: tools.Timeout, Tool: tool, Message: fmt.Sprintf("tool %.200q did not finish within %v", tool, limit)}
 	}
 	i.Record(tool, args, a)
 	r.calls = append(r.calls, ToolCall{Name: tool, Arguments: args, Result: a.Result, Err: a.Err})
+	if over != nil {
+		return codemode.Answer{}, over
+	}
 	return codeAnswer(a)
 }
 

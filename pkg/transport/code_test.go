@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -195,6 +196,33 @@ func TestCodeDeadlines(t *testing.T) {
 	}
 	if got := call("say", `{"text":"on"}`); got.Data != `"on"` {
 		t.Errorf("the session goes on with %+v", got)
+	}
+}
+
+// TestCodeTimeEndsACall: a call that the code's time ends is told of and recorded as one that was too slow.
+func TestCodeTimeEndsACall(t *testing.T) {
+	var log stepsLog
+	env := codeEnv(&log, codemode.Limits{Time: 100 * time.Millisecond})
+	env.Tools = tools.New(tools.Func("wait", "", (*lab).wait))
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	r, err := tools.OpenRecorder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := labOptions(false)
+	o.Recorder = r
+	srv, base := start(t, env, o)
+	if got := openStep(t, srv, base)(gym.CodeTool, codeArgs(t, "try_call(wait)")); !got.Failed || !strings.Contains(got.Data, "100ms") {
+		t.Errorf("%+v", got)
+	}
+	if made := log.last(t).Calls; len(made) != 1 || made[0].Err == nil || made[0].Err.Type != tools.Timeout {
+		t.Errorf("After is told of %+v", made)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), `"timeout"`) {
+		t.Errorf("recorded: %s, %v", b, err)
 	}
 }
 
