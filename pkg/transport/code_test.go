@@ -226,6 +226,32 @@ func TestCodeTimeEndsACall(t *testing.T) {
 	}
 }
 
+// TestCodeWithADeafTool: a tool that does not heed its context keeps its own session, and no other one's code.
+func TestCodeWithADeafTool(t *testing.T) {
+	var log stepsLog
+	begun, end := make(chan struct{}), make(chan struct{})
+	env := codeEnv(&log, codemode.Limits{})
+	env.Tools = tools.New(tools.Func("say", "", (*lab).say), tools.Do("deaf", "", func(*lab, context.Context, tools.None) error {
+		close(begun)
+		<-end
+		return nil
+	}))
+	_, base := start(t, env, Options{Code: gym.CodeOptions{Processes: 1}})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		_, reply := post(t, base+"/mcp", rpcCall(gym.CodeTool, `{"code":"deaf()","timeout_s":0.05}`, ""))
+		if !strings.Contains(reply, "50ms") {
+			t.Error(reply)
+		}
+	})
+	<-begun
+	defer close(end)
+	if status, reply := post(t, base+"/mcp", rpcCall(gym.CodeTool, codeArgs(t, "say(text='a')"), "")); status != http.StatusOK || !strings.Contains(reply, `"result":"a"`) {
+		t.Errorf("%d %s", status, reply)
+	}
+}
+
 // TestCodeCancelled: who cancels a step ends the code and the tool that runs.
 func TestCodeCancelled(t *testing.T) {
 	for _, code := range []string{"try_call(hold)\nsay(text='later')", "say(text='begun')\nwhile True:\n    pass"} {
