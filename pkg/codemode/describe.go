@@ -1,8 +1,10 @@
 package codemode
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -91,7 +93,41 @@ func (t *tool) describe() string {
 	for _, p := range t.parameters() {
 		b.WriteString("\n- " + p.describe())
 	}
+	if len(t.Output) > 0 && string(t.Output) != "null" {
+		b.WriteString("\nreturns " + shape(t.Output, 0))
+	}
 	return b.String()
+}
+
+// maxShape is how many levels of what a tool returns are described.
+const maxShape = 4
+
+// shape is what a schema takes, as an example of it: {"id": integer, "tags": [string], …}.
+func shape(schema []byte, level int) string {
+	typ := typeOf(member(schema, "type"))
+	if level == maxShape {
+		return cmp.Or(typ, cut)
+	}
+	var null string
+	if kind, nullable := strings.CutSuffix(typ, " or null"); nullable {
+		typ, null = kind, " or null"
+	}
+	switch items, properties := member(schema, "items"), member(schema, "properties"); {
+	case (typ == "array" || typ == "") && items != nil:
+		return "[" + shape(items, level+1) + ", " + cut + "]" + null
+	case (typ == "object" || typ == "") && properties != nil:
+		var parts []string
+		m, _ := strictjson.MembersOf(properties)
+		for {
+			name, value, ok := m.Next()
+			if !ok {
+				break
+			}
+			parts = append(parts, strconv.Quote(string(name))+": "+shape(value, level+1))
+		}
+		return clip("{"+strings.Join(parts, ", ")+"}", maxMessage) + null
+	}
+	return cmp.Or(typ, "any value") + null
 }
 
 // describe is a line on a parameter: its type, its bounds, what it is for.

@@ -25,8 +25,14 @@ func (r *run) report(err error) *Error {
 	e.Trace = trace(eval.CallStack)
 	if n := len(e.Trace); n > 0 {
 		r.place(e, e.Trace[n-1].Line, e.Trace[n-1].column)
-		if raised := (*fault.Exception)(nil); e.Kind == Runtime && !errors.As(err, &raised) {
+		switch raised := (*fault.Exception)(nil); {
+		case e.Kind != Runtime:
+		case !errors.As(err, &raised):
 			e.Hint = r.operands(e.Line, e.Column)
+		default:
+			if _, own := raised.Value.(*exception); !own { // a built-in function's: its class is what an except clause has to name
+				e.Message = raised.Class + ": " + e.Message
+			}
 		}
 	}
 	if len(e.Trace) == 1 {
@@ -45,8 +51,6 @@ func (r *run) classify(err error) *Error {
 	case errors.As(err, &raised):
 		e.Message, e.Hint = raised.Message, raised.Hint
 		switch x, _ := raised.Value.(*exception); {
-		case x == nil && raised.Class == "KeyError": // its message is the key alone
-			e.Message = "KeyError: " + raised.Message
 		case x == nil: // a built-in function's
 		case x.call != nil:
 			e.Kind, e.Tool, e.Type = ToolErr, x.tool, x.call.Type

@@ -69,7 +69,7 @@ func TestWhatIsNoJSON(t *testing.T) {
 				code = "echo(z=" + c.value + ")"
 			}
 			e := run(t, code, codemode.Limits{}).Error
-			if e == nil || e.Kind != kind || !strings.HasPrefix(e.Message, prefix+c.where+" ") || !strings.Contains(e.Message, c.what) {
+			if e == nil || e.Kind != kind || !strings.Contains(e.Message, prefix+c.where+" ") || !strings.Contains(e.Message, c.what) {
 				t.Errorf("%s: %+v", code, e)
 			}
 		}

@@ -285,10 +285,36 @@ func (a *arguments) positions(args starlark.Tuple) error {
 		}
 		return fault.New("TypeError", "%s takes %s, not %d", a.tool.function, takes, len(args)).Hinted("help(%s) says more", a.tool.function)
 	}
+	if a.tool.Unordered && len(args) > 0 {
+		only := a.tool.only()
+		if only == nil || len(args) > 1 {
+			return fault.New("TypeError", "the parameters of %s have no order", a.tool.function).Hinted("give them by name: %s", a.tool.signature())
+		}
+		a.given = append(a.given, argument{only.name, args[0]})
+		return nil
+	}
 	for i, v := range args {
 		a.given = append(a.given, argument{params[i].name, v})
 	}
 	return nil
+}
+
+// only is the parameter that an argument without a name can only be for: it is alone, or alone required. nil: there is none.
+func (t *tool) only() *param {
+	params := t.parameters()
+	if len(params) == 1 {
+		return &params[0]
+	}
+	var found *param
+	for i := range params {
+		if params[i].required {
+			if found != nil {
+				return nil
+			}
+			found = &params[i]
+		}
+	}
+	return found
 }
 
 func (a *arguments) keywords(kwargs []starlark.Tuple) error {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"time"
 )
 
@@ -33,11 +35,57 @@ func (l Limits) Or(other Limits) Limits {
 	}
 }
 
+// Bounds of the limits themselves: below and above, other limits would not hold.
+const (
+	MinMemory  = 16 << 20 // what the interpreter's own steps of growth leave room to bound
+	MinOutput  = 1 << 10  // for an error's message
+	MaxNesting = 1000     // for which the interpreter's stack has room
+)
+
+// A RangeError is a limit that makes no sense.
+type RangeError struct {
+	Limit string // its name, as in [Error]
+	Value string
+	Want  string // what it may be
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("a limit of %s on %s: want %s", e.Value, e.Limit, e.Want)
+}
+
+// Check reports the first limit that makes no sense, as a [*RangeError]. Zeros are fine.
+func (l Limits) Check() error {
+	for _, b := range []struct {
+		name      string
+		v         int64
+		low, high int64
+		want      string
+	}{
+		{"time", int64(l.Time), int64(time.Millisecond), math.MaxInt64, "1ms or more"},
+		{"memory", l.Memory, MinMemory, math.MaxInt64, fmt.Sprintf("%d bytes or more", MinMemory)},
+		{"output", int64(l.Output), MinOutput, math.MaxInt32, fmt.Sprintf("%d bytes or more", MinOutput)},
+		{"nesting", int64(l.Nesting), 1, MaxNesting, fmt.Sprintf("1 to %d", MaxNesting)},
+		{"calls", int64(l.Calls), 1, math.MaxInt32, "1 or more"},
+		{"code", int64(l.Code), 1, math.MaxInt32, "1 byte or more"},
+	} {
+		if b.v != 0 && (b.v < b.low || b.v > b.high) {
+			value := fmt.Sprint(b.v)
+			if b.name == "time" {
+				value = l.Time.String()
+			}
+			return &RangeError{b.name, value, b.want}
+		}
+	}
+	return nil
+}
+
 // A Tool is what code may call, as models are told of it.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Input       json.RawMessage `json:"input"` // the JSON schema of its arguments; its properties' order is that of positions
+	Unordered   bool            `json:"unordered,omitempty"` // the order of its properties is nobody's, so only one that is alone, or alone required, goes by position
+	Output      json.RawMessage `json:"output,omitempty"`    // the JSON schema of what it returns, or null: it is not known
+	Input       json.RawMessage `json:"input"`               // the JSON schema of its arguments; its properties' order is that of positions
 }
 
 // A Job is a piece of code to run.

@@ -201,7 +201,7 @@ func (e Environment[E]) compileTools(ctx context.Context, c *Class) error {
 	var coder *coder
 	if e.CodeMode != nil {
 		var err error
-		if coder, err = newCoder(*e.CodeMode); err != nil {
+		if coder, err = newCoder(ctx, *e.CodeMode); err != nil {
 			return err
 		}
 		c.release = coder.close
@@ -291,19 +291,13 @@ func (c *Class) CodeBound() int64 {
 	return c.coder.pool.Bound()
 }
 
-// LimitCode sets what code may take, where the environment has a code mode, and tries to run some, so that an operator hears
-// at start-up of a machine that cannot. It is called before the first instance is opened.
-func (c *Class) LimitCode(ctx context.Context, o CodeOptions) error {
+// TryCode runs a piece of code, where the environment has a code mode, so that an operator hears at start-up of a machine
+// that cannot.
+func (c *Class) TryCode(ctx context.Context, log *slog.Logger) error {
 	if c.coder == nil {
 		return nil
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if err := c.coder.set(o); err != nil {
-		return err
-	}
-	return c.coder.try(ctx, o.Logger)
+	return c.coder.try(ctx, log)
 }
 
 // Close releases what Compile opened. No instance may be open.

@@ -28,37 +28,38 @@ const CodeTool = "execute_code"
 type CodeOptions struct {
 	Limits    codemode.Limits // go before the environment's own, save where they are zero
 	Processes int             // how many pieces of code run at once; 0: the sandbox's default
-	Logger    *slog.Logger    // nil: discard
+}
+
+type codeOptionsKey struct{}
+
+// WithCodeOptions returns the context to compile an environment with, so that an operator's options hold for its code mode.
+func WithCodeOptions(ctx context.Context, o CodeOptions) context.Context {
+	return context.WithValue(ctx, codeOptionsKey{}, o)
 }
 
 // A coder runs code for the instances of a class.
 type coder struct {
-	own    codemode.Limits // the environment's
-	limits codemode.Limits // that hold
+	limits codemode.Limits
 	pool   *sandbox.Pool
 	cannot error           // why no code can be run here at all; nil: it can
 	known  []codemode.Tool // what code may call; nil where each value has a server of its own
 }
 
-func newCoder(own codemode.Limits) (*coder, error) {
-	c := &coder{own: own}
-	return c, c.set(CodeOptions{})
-}
-
-// set replaces the limits and the pool. No code may be running.
-func (c *coder) set(o CodeOptions) error {
-	c.limits = o.Limits.Or(c.own).Or(codemode.Defaults())
-	pool, err := sandbox.New(sandbox.Options{Processes: o.Processes, Memory: c.limits.Memory, Log: o.Logger})
+func newCoder(ctx context.Context, own codemode.Limits) (*coder, error) {
+	o, _ := ctx.Value(codeOptionsKey{}).(CodeOptions)
+	c := &coder{limits: o.Limits.Or(own).Or(codemode.Defaults())}
+	err := c.limits.Check()
+	if err == nil {
+		c.pool, err = sandbox.New(sandbox.Options{Processes: o.Processes, Memory: c.limits.Memory, Log: logOf(ctx)})
+	}
 	if _, unsupported := errors.AsType[*sandbox.UnsupportedError](err); unsupported {
 		c.cannot = err // the other tools are there all the same, for who writes an environment on another system
-		return nil
+		return c, nil
 	}
 	if err != nil {
-		return fmt.Errorf("CodeMode: %w", err)
+		return nil, fmt.Errorf("CodeMode: %w", err)
 	}
-	c.close()
-	c.pool = pool
-	return nil
+	return c, nil
 }
 
 // try runs a piece of code, so that an operator hears at start-up of a machine that cannot.
@@ -122,11 +123,12 @@ func codeOutcomeSchema() *jsonschema.Schema {
 const codeDescription = `Runs Python code that calls the other tools, and returns its outcome: the variable result, or else the value of the last expression; what it prints is returned beside it. However many tools it calls, it is one step. Variables do not last until the next run; what tools did does.
 Each tool is a function of the same name, and takes its parameters by name or by position: page = list_items(cursor=None). It returns the value itself: text, a number, a list, or a dict (page["items"], not page.items), without the {"result": …} that its schema may have around it. Characters that no name may have are _, and names that Python has taken end in it: get-page is get_page, from is from_. list_tools() lists the functions, help(f) returns what one takes, call_tool("a-name", {…}) calls a tool by its own name.
 A call that fails raises ToolError: use try and except, or r = try_call(f, …), which has r.ok, r.value and r.error (r.error.message, r.error.kind).
-json, math, re and collections are there. There are no other imports, no class, with, yield, async or decorators, no files, network, clock or randomness.`
+json, math, re and collections are there. There are no other imports, no class, with, yield, async or decorators, no files, network, clock or randomness.
+It may take %v, and call %d tools.`
 
 // tool is the tool itself, for any environment.
 func (c *coder) tool() *tools.Set[any] {
-	return tools.New(tools.Func(CodeTool, codeDescription,
+	return tools.New(tools.Func(CodeTool, fmt.Sprintf(codeDescription, c.limits.Time, c.limits.Calls),
 		func(_ any, ctx context.Context, in codeInput) (*mcp.CallToolResult, error) {
 			run, _ := ctx.Value(codeRunKey{}).(*codeRun)
 			if run == nil {
@@ -223,11 +225,22 @@ func codeResult(o codemode.Outcome) (*mcp.CallToolResult, error) {
 	if o.Error != nil {
 		text = o.Error.Text() + done(o)
 		if o.Stdout != "" {
-			text += "\n\nPrinted before that:\n" + o.Stdout
+			text += "\n\nPrinted before that:\n" + lastOf(o.Stdout)
 		}
 	}
 	res.Content = []mcp.Content{&mcp.TextContent{Text: text}}
 	return res, nil
+}
+
+// maxShown is how many bytes of what code printed stand beside its error. All of it is in the structured content.
+const maxShown = 8 << 10
+
+// lastOf is the end of a text.
+func lastOf(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return "…" + strings.ToValidUTF8(text[len(text)-maxShown:], "")
 }
 
 // done says that tools were called before an error, since what they did is not undone, and the code may be run again.
@@ -324,7 +337,12 @@ func codeTools(list []*mcp.Tool) ([]codemode.Tool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tool %q: %w", t.Name, err)
 		}
-		known = append(known, codemode.Tool{Name: t.Name, Description: t.Description, Input: schema})
+		output, err := json.Marshal(tools.ValueSchema(t))
+		if err != nil {
+			return nil, fmt.Errorf("tool %q: %w", t.Name, err)
+		}
+		_, unordered := t.InputSchema.(map[string]any) // as a server elsewhere has sent it
+		known = append(known, codemode.Tool{Name: t.Name, Description: t.Description, Input: schema, Output: output, Unordered: unordered})
 	}
 	return known, nil
 }

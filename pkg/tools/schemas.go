@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // ownSchema asks a type for its schema. It may well panic: most authors do not think of the zero value.
@@ -108,6 +109,17 @@ func (in *inference) define(t reflect.Type, s *jsonschema.Schema) *jsonschema.Sc
 			return &jsonschema.Schema{Ref: ref}
 		}
 	}
+}
+
+// ValueSchema is the schema of the value that a tool returns, without what it may be wrapped in as structured content; nil:
+// it is not published.
+func ValueSchema(t *mcp.Tool) any {
+	if s, ok := t.OutputSchema.(*jsonschema.Schema); ok && s != nil && s.Extra[wrapKeyword] == true {
+		inner := s.Properties["result"].CloneSchemas()
+		inner.Defs = s.Defs
+		return inner
+	}
+	return t.OutputSchema
 }
 
 // wrapKeyword marks a wrapped schema, as FastMCP does.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -28,18 +29,20 @@ func defineCode(fs *flag.FlagSet, o *gym.CodeOptions) {
 	fs.IntVar(&o.Processes, codePrefix+"processes", 0, "code mode: how many pieces of code run at once, each in a process of its own; 0 is twice the CPUs, at least 4")
 }
 
-// checkCode holds the options of code mode to what makes sense. Negative steps are no unsigned number already.
+// maxProcesses is more than any machine has room for.
+const maxProcesses = 4096
+
+// checkCode holds the options of code mode to what makes sense.
 func checkCode(o gym.CodeOptions) error {
-	if o.Limits.Time < 0 {
-		return fmt.Errorf("-%stime %v: want 0 or more", codePrefix, o.Limits.Time)
-	}
-	for name, v := range map[string]int64{
-		"memory": o.Limits.Memory, "output": int64(o.Limits.Output), "nesting": int64(o.Limits.Nesting),
-		"calls": int64(o.Limits.Calls), "size": int64(o.Limits.Code), "processes": int64(o.Processes),
-	} {
-		if v < 0 {
-			return fmt.Errorf("-%s%s %d: want 0 or more", codePrefix, name, v)
+	if wrong, ok := errors.AsType[*codemode.RangeError](o.Limits.Check()); ok {
+		name := wrong.Limit
+		if name == "code" {
+			name = "size"
 		}
+		return fmt.Errorf("-%s%s %s: want %s, or 0 for the environment's own", codePrefix, name, wrong.Value, wrong.Want)
+	}
+	if o.Processes < 0 || o.Processes > maxProcesses {
+		return fmt.Errorf("-%sprocesses %d: want 1 to %d, or 0 for twice the CPUs", codePrefix, o.Processes, maxProcesses)
 	}
 	return nil
 }

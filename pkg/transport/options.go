@@ -45,7 +45,7 @@ type Options struct {
 	// then begin with hex(address) "-", so that the balancer finds their owner with no shared store, and an unknown id is
 	// refused before the upgrade of a socket, with 404. "": ids have no address.
 	Advertise string
-	Code      gym.CodeOptions // what code may take, where the environment has a code mode; its Logger is this one's, unless set
+	Code      gym.CodeOptions // what code may take, where the environment has a code mode
 	Recorder  *tools.Recorder // gets the tool calls of all sessions; nil: none. Its owner closes it, after the server
 	Logger    *slog.Logger    // nil: discard
 }

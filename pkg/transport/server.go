@@ -78,7 +78,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	class, err := env.Compile(gym.WithLog(ctx, o.Logger), o.Mode)
+	class, err := env.Compile(gym.WithCodeOptions(gym.WithLog(ctx, o.Logger), o.Code), o.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,7 @@ func New(ctx context.Context, env gym.Definition, o Options) (*Server, error) {
 		}
 		o.Sessions.Max = 1
 	}
-	if o.Code.Logger == nil {
-		o.Code.Logger = o.Logger
-	}
-	if err := errors.Join(class.RecordTo(o.Recorder), class.LimitCode(ctx, o.Code)); err != nil {
+	if err := errors.Join(class.RecordTo(o.Recorder), class.TryCode(ctx, o.Logger)); err != nil {
 		class.Close()
 		return nil, err
 	}

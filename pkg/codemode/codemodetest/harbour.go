@@ -46,12 +46,13 @@ func NewHarbour(dir string) (*Harbour, error) {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Input       json.RawMessage `json:"input_schema"`
+		Output      json.RawMessage `json:"output_schema"`
 	}
 	if err := load(filepath.Join(dir, "tools.json"), &published); err != nil {
 		return nil, err
 	}
 	for _, t := range published {
-		h.tools = append(h.tools, codemode.Tool(t))
+		h.tools = append(h.tools, codemode.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output})
 		var s jsonschema.Schema
 		if err := json.Unmarshal(t.Input, &s); err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", t.Name, err)

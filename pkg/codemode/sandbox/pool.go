@@ -27,9 +27,6 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// minMemory is what the runtime's own steps of growth leave room to bound.
-const minMemory = 16 << 20
-
 // ErrClosed is what runs end with when their pool is closed.
 var ErrClosed = errors.New("the pool of processes that run code is closed")
 
@@ -71,7 +68,7 @@ func New(o Options) (*Pool, error) {
 		return nil, &UnsupportedError{System: runtime.GOOS + "/" + runtime.GOARCH}
 	}
 	o.Processes = cmp.Or(max(o.Processes, 0), max(4, 2*runtime.NumCPU()))
-	o.Memory = max(cmp.Or(max(o.Memory, 0), codemode.Defaults().Memory), minMemory)
+	o.Memory = max(cmp.Or(max(o.Memory, 0), codemode.Defaults().Memory), codemode.MinMemory)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

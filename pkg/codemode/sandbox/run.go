@@ -95,7 +95,7 @@ func (v *visit) handOver() *job {
 }
 
 func sameTool(a, b codemode.Tool) bool {
-	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Input, b.Input)
+	return a.Name == b.Name && a.Description == b.Description && a.Unordered == b.Unordered && bytes.Equal(a.Input, b.Input) && bytes.Equal(a.Output, b.Output)
 }
 
 // answer makes a call for the child.
