@@ -96,3 +96,20 @@ func (r *run) operands(line, column int) (hint string) {
 	})
 	return hint
 }
+
+// isFunction reports whether a frame stands where a function itself does, and not in its body: the call never began, since its
+// arguments did not fit, so that the fault is its caller's.
+func (r *run) isFunction(f Frame) (found bool) {
+	syntax.Walk(r.file, func(n syntax.Node) bool {
+		var at syntax.Position
+		switch n := n.(type) {
+		case *syntax.DefStmt:
+			at = n.Def
+		case *syntax.LambdaExpr:
+			at = n.Lambda
+		}
+		found = found || at.IsValid() && int(at.Line) == f.Line && int(at.Col) == f.column
+		return n != nil && !found
+	})
+	return found
+}

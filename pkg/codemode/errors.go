@@ -23,6 +23,9 @@ func (r *run) report(err error) *Error {
 		return e
 	}
 	e.Trace = trace(eval.CallStack)
+	if n := len(e.Trace); n > 1 && r.isFunction(e.Trace[n-1]) {
+		e.Trace = e.Trace[:n-1]
+	}
 	if n := len(e.Trace); n > 0 {
 		r.place(e, e.Trace[n-1].Line, e.Trace[n-1].column)
 		switch raised := (*fault.Exception)(nil); {

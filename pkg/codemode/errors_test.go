@@ -90,6 +90,11 @@ func TestExceptions(t *testing.T) {
 		{`[][0]`, "IndexError", ``},
 		{`1 // 0`, "ArithmeticError", `["division by zero","ZeroDivisionError",true]`},
 		{`int("x")`, "ValueError", ``},
+		{`json.loads("{")`, "json.JSONDecodeError", ``},
+		{`re.compile("(")`, "re.error", ``},
+		{`re.compile("(")`, "ValueError", ``},
+		{`raise UnboundLocalError("x")`, "NameError", `["x","UnboundLocalError",true]`},
+		{`raise IOError("x")`, "OSError", `["x","OSError",true]`},
 		{`a, b = [1]`, "ValueError", ``},
 		{`(lambda: 1)(2)`, "TypeError", ``},
 		{`assert 1 == 2, "no"`, "AssertionError", `["no","AssertionError",true]`},
@@ -111,6 +116,20 @@ func TestExceptions(t *testing.T) {
 		code := strings.NewReplacer("%", c.body, "CLASS", c.class).Replace(try)
 		if o := run(t, code, codemode.Limits{}); o.Error == nil || o.Error.Line != 2 {
 			t.Errorf("%s: %s %v", code, o.Result, o.Error)
+		}
+	}
+}
+
+// TestArgumentsThatDoNotFit are the caller's fault: the error is where the call is, not where the function is.
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	for _, code := range []string{
+		"def f(a):\n  return a\nx = f()",
+		"f = lambda a: a\n\nx = f(1, 2)",
+		"def f(*, a):\n  return a\nx = (1 and\n  f(b=1))",
+	} {
+		e := run(t, code, codemode.Limits{}).Error
+		if e == nil || e.Kind != codemode.Runtime || e.Line < 3 || !strings.Contains(e.Source, "f(") || e.Trace != nil {
+			t.Errorf("%s: %+v", code, e)
 		}
 	}
 }

@@ -33,14 +33,18 @@ func makeClasses() starlark.StringDict {
 		}
 	}
 	define("", "BaseException")
-	define("BaseException", classException)
-	define(classException, classTool, "ArithmeticError", "AssertionError", "AttributeError", "LookupError", "MemoryError", "NameError",
-		"OSError", "RuntimeError", "StopIteration", "TypeError", "ValueError")
-	define("ArithmeticError", "OverflowError", "ZeroDivisionError")
+	define("BaseException", classException, "KeyboardInterrupt")
+	define(classException, classTool, "ArithmeticError", "AssertionError", "AttributeError", "EOFError", "ImportError", "LookupError",
+		"MemoryError", "NameError", "OSError", "RuntimeError", "StopIteration", "TypeError", "ValueError")
+	define("ArithmeticError", "FloatingPointError", "OverflowError", "ZeroDivisionError")
+	define("ImportError", "ModuleNotFoundError")
 	define("LookupError", "IndexError", "KeyError")
 	define("RuntimeError", "NotImplementedError", "RecursionError")
-	define("OSError", "ConnectionError", "FileNotFoundError", "PermissionError", "TimeoutError")
-	define("ValueError", "UnicodeError", "JSONDecodeError")
+	define("NameError", "UnboundLocalError")
+	define("OSError", "ConnectionError", "FileExistsError", "FileNotFoundError", "PermissionError", "TimeoutError")
+	define("ValueError", "UnicodeError", "JSONDecodeError", "PatternError")
+	define("UnicodeError", "UnicodeDecodeError", "UnicodeEncodeError")
+	all["IOError"] = all["OSError"]
 	return all
 }
 

@@ -140,7 +140,7 @@ func (l *lowering) positions(at place, xs []expr) (args []syntax.Expr, star synt
 	case stars < 0:
 		return nil, l.list(at, l.exprs(xs))
 	case stars == len(xs)-1 && len(xs) <= maxArgs:
-		return l.exprs(xs[:stars]), l.expr(xs[stars].(*starred).x)
+		return l.exprs(xs[:stars]), l.hidden(at, "$iter", l.expr(xs[stars].(*starred).x)) // text too gives its characters
 	}
 	return nil, l.concat(at, xs)
 }

@@ -47,7 +47,7 @@ var refused = map[string]string{
 	"getattr": "write x[\"name\"] or x.get(\"name\")", "setattr": "write x[\"name\"] = v", "delattr": "write x.pop(\"name\")", "hasattr": "write \"name\" in x",
 	"super": plainDict, "object": plainDict, "property": plainDict, "classmethod": plainDict, "staticmethod": plainDict, "self": "there are no classes: pass a dict to a function",
 	"iter": "loop over x itself", "bytes": "text is Unicode, and there are no bytes", "bytearray": "text is Unicode, and there are no bytes", "memoryview": "text is Unicode, and there are no bytes",
-	"exit": "use return, or fail(\"why\")", "quit": "use return, or fail(\"why\")", "breakpoint": "use print", "id": "compare with is or ==", "complex": "there are no complex numbers",
+	"exit": "use return, or fail(\"why\")", "quit": "use return, or fail(\"why\")", "SystemExit": "use return, or fail(\"why\")", "breakpoint": "use print", "id": "compare with is or ==", "complex": "there are no complex numbers",
 	"true": "write True", "false": "write False", "null": "write None", "nil": "write None", "undefined": "write None", "NaN": "write float(\"nan\")", "console": "write print(…)",
 	"elseif": "write elif", "elsif": "write elif", "const": "write name = value", "let": "write name = value", "var": "write name = value", "function": "write def", "NotImplemented": "write None",
 	"__builtins__": "built-ins are there by their names", "__file__": "there are no files", "tools": "the tools are functions, without a prefix",

@@ -117,19 +117,19 @@ func builtinDir(c *call) (starlark.Value, error) {
 var instead = map[string]map[string]string{
 	"string": {
 		"encode": "text is written as it is: leave encode out", "decode": "text is text already: leave decode out",
-		"append": "make a new text: s + t", "push": "make a new text: s + t", "length": "len(s)", "contains": "t in s", "trim": "s.strip()",
+		"append": "make a new text: s + t", "push": "make a new text: s + t", "length": "write len(s)", "contains": "write t in s", "trim": "write s.strip()",
 	},
 	"list": {
-		"add": "xs.append(x)", "push": "xs.append(x)", "length": "len(xs)", "size": "len(xs)", "map": "[f(x) for x in xs]",
-		"filter": "[x for x in xs if …]", "join": `", ".join(xs)`, "get": "xs[i], or take an element first: xs[0].get(key)",
+		"add": "write xs.append(x)", "push": "write xs.append(x)", "length": "write len(xs)", "size": "write len(xs)", "map": "write [f(x) for x in xs]",
+		"filter": "write [x for x in xs if …]", "join": `write ", ".join(xs)`, "get": "write xs[i], or take an element first: xs[0].get(key)",
 		"items": "it is a list, not a dict: enumerate(xs), or take an element first", "keys": "it is a list, not a dict: take an element first",
-		"values": "it is a list, not a dict: take an element first", "contains": "x in xs", "sorted": "sorted(xs)",
+		"values": "it is a list, not a dict: take an element first", "contains": "write x in xs", "sorted": "write sorted(xs)",
 	},
 	"dict": {
-		"has_key": "key in d", "iteritems": "d.items()", "append": "d[key] = value", "add": "d[key] = value", "sort": "sorted(d.items())",
-		"length": "len(d)",
+		"has_key": "write key in d", "iteritems": "write d.items()", "append": "write d[key] = value", "add": "write d[key] = value", "sort": "write sorted(d.items())",
+		"length": "write len(d)",
 	},
-	"set": {"append": "s.add(x)", "extend": "s.update(xs)", "sort": "sorted(s)"},
+	"set": {"append": "write s.add(x)", "extend": "write s.update(xs)", "sort": "write sorted(s)"},
 	"module": {
 		"dump": "there are no files: dumps gives text", "load": "there are no files: loads takes text", "namedtuple": "use a dict, or a tuple",
 		"deque": "use a list: append, pop() and pop(0)", "ChainMap": "use {**a, **b}",
@@ -147,7 +147,7 @@ func (c *call) noAttr(x starlark.Value, name string) error {
 		return e.Hinted("names that begin with __ are not there; type(x) gives a type")
 	}
 	if hint := instead[typeName(x)][name]; hint != "" {
-		return e.Hinted("write %s", hint)
+		return e.Hinted("%s", hint)
 	}
 	switch x := x.(type) {
 	case starlark.NoneType:

@@ -96,7 +96,7 @@ func (c *call) compile(text string, flags int) (*pattern, error) {
 }
 
 func badPattern(format string, args ...any) *fault.Exception {
-	return fault.New("ValueError", "re: "+format, args...)
+	return fault.New("PatternError", "re: "+format, args...)
 }
 
 func badSyntax(text string, err error) error {

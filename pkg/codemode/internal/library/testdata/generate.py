@@ -38,7 +38,7 @@ def outcome(expr):
     try:
         v = eval(expr, dict(names))
     except re.error:
-        return "!ValueError"
+        return "!PatternError"
     except Exception as e:
         return "!" + type(e).__name__
     return "!ValueError" if isinstance(v, complex) else canonical(v)
