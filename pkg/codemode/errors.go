@@ -82,7 +82,7 @@ func trace(stack starlark.CallStack) []Frame {
 			at.Function = frames[n-1].Function
 			frames[n-1] = at
 		default:
-			at.Function = clip(f.Name, maxName)
+			at.Function = clip(strings.TrimRight(f.Name, " "), maxName)
 			frames = append(frames, at)
 		}
 	}

@@ -134,6 +134,14 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestNamesOfFunctions are the code's, wherever a function is made.
+func TestNamesOfFunctions(t *testing.T) {
+	o := run(t, "try:\n  def f(): fail('x')\n  def max(): pass\n  print(f.__name__, f, max.__name__)\nfinally:\n  pass\nf()", codemode.Limits{})
+	if want := "f <function f> max\n"; o.Stdout != want || o.Error == nil || o.Error.Trace[len(o.Error.Trace)-1].Function != "f" {
+		t.Errorf("%+v, %+v", o, o.Error)
+	}
+}
+
 // TestRaisedAgain: an error that is raised again is what it was, where it was.
 func TestRaisedAgain(t *testing.T) {
 	for _, again := range []string{"raise", "raise e"} {

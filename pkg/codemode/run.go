@@ -9,6 +9,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/dialect"
 )
 
 // Run runs a piece of code in the calling goroutine until it ends, reaches a limit or ctx is done. Its calls of tools are
@@ -104,7 +106,7 @@ func (r *run) start(program *starlark.Program) (starlark.StringDict, error) {
 
 // result is the outcome as JSON: the global result, or else the value of the last statement.
 func (r *run) result(globals starlark.StringDict) ([]byte, *Error) {
-	v := globals[resultName]
+	v := cmp.Or(globals[resultName], globals[dialect.Aside(resultName)])
 	if c, ok := v.(*cell); ok {
 		v = c.value
 	}

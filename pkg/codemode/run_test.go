@@ -51,6 +51,18 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 	}
 }
 
+// TestResultBehindAnother: a global that is set from within functions is the outcome, whatever else has its name.
+func TestResultBehindAnother(t *testing.T) {
+	const set = "def f():\n  result = 1\n  def g():\n    global result\n    result = 7\n  g()\nf()"
+	if o := run(t, set, codemode.Limits{}); string(o.Result) != "7" || o.Error != nil {
+		t.Errorf("%s, %v", o.Result, o.Error)
+	}
+	named := codemode.Job{Code: "result = 8\n5", Tools: []codemode.Tool{{Name: "result", Input: json.RawMessage("{}")}}}
+	if o := codemode.Run(t.Context(), named, nil); string(o.Result) != "8" || o.Error != nil {
+		t.Errorf("%s, %v", o.Result, o.Error)
+	}
+}
+
 // TestWhatIsNoJSON is refused with its place, as an outcome and as an argument.
 func TestWhatIsNoJSON(t *testing.T) {
 	for _, c := range []struct{ value, where, what string }{

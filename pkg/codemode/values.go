@@ -108,7 +108,7 @@ func (w *writer) foreign(v starlark.Value) *fault.Exception {
 		if v.Name() == "lambda" {
 			return fault.New("TypeError", "is a function, a lambda: JSON has none").Hinted("call it")
 		}
-		return fault.New("TypeError", "is a function, def %s: JSON has none", v.Name()).Hinted("call it: %s()", v.Name())
+		return fault.New("TypeError", "is a function, def %s: JSON has none", library.FunctionName(v)).Hinted("call it: %s()", library.FunctionName(v))
 	case starlark.Callable:
 		return fault.New("TypeError", "is a function, %s: JSON has none", v.Name()).Hinted("call it: %s()", v.Name())
 	}

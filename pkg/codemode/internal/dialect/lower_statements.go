@@ -219,7 +219,7 @@ func (l *lowering) def(s *def) []syntax.Stmt {
 	b := s.name.of
 	name := b.variable
 	if b.cell {
-		name += " "
+		name = Aside(Aside(name)) // no global's
 	}
 	outside := l.fn
 	l.fn = &context{kind: function}

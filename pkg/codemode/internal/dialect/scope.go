@@ -49,6 +49,7 @@ type analysis struct {
 	in    *scope
 	frame *frame
 	uses  []use
+	above []use // names declared global: what is meant may stand behind another of that name
 	depth int
 }
 
@@ -90,7 +91,7 @@ func (a *analysis) bind(s *scope, name string) *binding {
 	if b == nil {
 		b = &binding{name: name, variable: name, own: s}
 		if s.kind == fileScope && a.names.known[name] {
-			b.variable, b.shadows = name+" ", true
+			b.variable, b.shadows = Aside(name), true
 		}
 		s.names[name] = b
 		s.order = append(s.order, b)
@@ -149,14 +150,31 @@ func (a *analysis) outer(s *outer) {
 		in.declared[n.name] = s.word
 		if s.word == "global" {
 			a.bind(a.file, n.name)
+			a.above = append(a.above, use{name: n, in: in})
 			continue
 		}
 		a.uses = append(a.uses, use{n, in, a.frame, true, false})
 	}
 }
 
+// Aside is what a global is called whose own name means something else to Starlark: a built-in, or a variable of a function
+// that stands between it and its use.
+func Aside(name string) string { return name + " " }
+
+// stepAside renames globals that functions declare inside others which have variables of that name.
+func (a *analysis) stepAside() {
+	for _, u := range a.above {
+		for s := u.in.parent; s != a.file; s = s.parent {
+			if s.names[u.name.name] != nil {
+				a.file.names[u.name.name].variable = Aside(u.name.name)
+			}
+		}
+	}
+}
+
 // resolve binds all uses, now that all names are known, and tells which variables are cells.
 func (a *analysis) resolve() {
+	a.stepAside()
 	for _, u := range a.uses {
 		b := a.lookup(u.in, u.name.name)
 		switch {

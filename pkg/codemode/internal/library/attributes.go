@@ -40,7 +40,7 @@ func (c *call) attr(x starlark.Value, name string) (starlark.Value, error) {
 		}
 	case starlark.Callable:
 		if name == "__name__" {
-			return starlark.String(x.Name()), nil
+			return starlark.String(FunctionName(x)), nil
 		}
 	}
 	if h := attributed(x); h != nil && !strings.HasPrefix(name, "__") {
@@ -136,6 +136,9 @@ var instead = map[string]map[string]string{
 	},
 }
 
+// FunctionName is a function's name as the code spells it. The lowered code sets some apart by spaces at their ends.
+func FunctionName(f starlark.Callable) string { return strings.TrimRight(f.Name(), " ") }
+
 // noAttr says what there is in place of an attribute.
 func (c *call) noAttr(x starlark.Value, name string) error {
 	what := typeName(x)
@@ -162,7 +165,7 @@ func (c *call) noAttr(x starlark.Value, name string) error {
 		}
 		return e.Hinted("a dict's values are reached by key, as in [\"%s\"]; it has %s", name, keysOf(x))
 	case *starlark.Function, *starlark.Builtin:
-		return e.Hinted("it is a function: call it first, %s(…)", x.(starlark.Callable).Name())
+		return e.Hinted("it is a function: call it first, %s(…)", FunctionName(x.(starlark.Callable)))
 	}
 	names := c.attrNames(x)
 	if near := nearest(name, names); near != "" {

@@ -49,7 +49,7 @@ func notSubscriptable(x, i starlark.Value) error {
 	case *Type:
 		return fault.New("TypeError", "type %s has no [%s]", x.name, Repr(i))
 	case starlark.Callable:
-		return fault.New("TypeError", "%s is a function: it has no [%s]", x.Name(), Repr(i)).Hinted("call it first: %s(…)[…]", x.Name())
+		return fault.New("TypeError", "%s is a function: it has no [%s]", FunctionName(x), Repr(i)).Hinted("call it first: %s(…)[…]", FunctionName(x))
 	}
 	return fault.New("TypeError", "%s has no [%s]", typeName(x), Repr(i))
 }

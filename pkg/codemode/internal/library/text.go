@@ -151,7 +151,7 @@ func (w *writer) value(v starlark.Value) error {
 	case *starlark.Set:
 		return w.set(v)
 	case *starlark.Function:
-		return w.put("<function " + v.Name() + ">")
+		return w.put("<function " + FunctionName(v) + ">")
 	}
 	return w.put(v.String())
 }
