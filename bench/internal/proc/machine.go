@@ -29,7 +29,8 @@ func ThisMachine() Machine {
 	m.Memory = kb << 10
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
-		m.Kernel = text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Machine[:])
+		release, _, _ := strings.Cut(text(u.Release[:]), "-")
+		m.Kernel = text(u.Sysname[:]) + " " + release + " " + text(u.Machine[:])
 	}
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {

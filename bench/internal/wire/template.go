@@ -13,7 +13,10 @@ const firstID = 100_000_000
 // ID returns the id of a client's n-th request.
 func ID(n int) string { return strconv.Itoa(firstID + n%(8*firstID)) }
 
-// A Template is a message with holes for a tag and an id. It is immutable, and clients share it.
+// Holes are what the messages of a template differ in. An empty one is in none of them.
+type Holes struct{ Tag, ID, Session string }
+
+// A Template is a message with holes. It is immutable, and clients share it.
 type Template struct {
 	parts  []part
 	length int
@@ -25,67 +28,61 @@ type part struct {
 	hole hole // if there is no text
 }
 
-type hole byte
+// A hole is one of Holes, from 1.
+type hole int
 
-const (
-	tagHole hole = 't'
-	idHole  hole = 'i'
-)
+func (h Holes) all() [3]string { return [3]string{h.Tag, h.ID, h.Session} }
 
-// NewTemplate makes a template of a message that has this tag and this id; "": it has none.
-func NewTemplate(message []byte, tag, id string) Template {
+// NewTemplate makes a template of the message that has h in its holes.
+func NewTemplate(message []byte, h Holes) Template {
 	t := Template{length: len(message)}
 	for len(message) > 0 {
-		at, h, length := len(message), hole(0), 0
-		if i := bytes.Index(message, []byte(tag)); i >= 0 {
-			at, h, length = i, tagHole, len(tag)
-		}
-		if i := bytes.Index(message, []byte(id)); id != "" && i >= 0 && i < at {
-			at, h, length = i, idHole, len(id)
+		at, found, length := len(message), hole(0), 0
+		for i, what := range h.all() {
+			if what == "" {
+				continue
+			}
+			if j := bytes.Index(message[:at], []byte(what)); j >= 0 {
+				at, found, length = j, hole(i+1), len(what)
+			}
 		}
 		if at > 0 {
 			t.parts = append(t.parts, part{text: message[:at]})
 		}
-		if h != 0 {
-			t.parts = append(t.parts, part{hole: h})
+		if found != 0 {
+			t.parts = append(t.parts, part{hole: found})
 		}
 		message = message[at+length:]
 	}
 	return t
 }
 
-// Len is the length of all messages of the template.
-func (t Template) Len() int { return t.length }
-
-// Append appends the message with this tag and id.
-func (t Template) Append(b []byte, tag, id string) []byte {
+// Append appends the message that has h in its holes.
+func (t Template) Append(b []byte, h Holes) []byte {
+	all := h.all()
 	for _, p := range t.parts {
-		switch p.hole {
-		case tagHole:
-			b = append(b, tag...)
-		case idHole:
-			b = append(b, id...)
-		default:
+		if p.hole != 0 {
+			b = append(b, all[p.hole-1]...)
+		} else {
 			b = append(b, p.text...)
 		}
 	}
 	return b
 }
 
-// A Matcher compares what is written to it with the message of one tag and id.
+// A Matcher compares what is written to it with a template's message.
 type Matcher struct {
-	t       Template
-	rest    []byte // of the part before next
-	next    int
-	seen    int
-	strings [2][]byte // the tag and the id as bytes
+	t     Template
+	holes [3]string
+	rest  []byte // of the part before next
+	next  int
+	seen  int
+	hole  []byte // what was in the last hole, as bytes
 }
 
 // Reset begins with another message.
-func (m *Matcher) Reset(t Template, tag, id string) {
-	m.t, m.rest, m.next, m.seen = t, nil, 0, 0
-	m.strings[0] = append(m.strings[0][:0], tag...)
-	m.strings[1] = append(m.strings[1][:0], id...)
+func (m *Matcher) Reset(t Template, h Holes) {
+	m.t, m.holes, m.rest, m.next, m.seen = t, h.all(), nil, 0, 0
 }
 
 // Write compares p. What differs is an error.
@@ -97,6 +94,9 @@ func (m *Matcher) Write(p []byte) (int, error) {
 		}
 		n := min(len(p), len(m.rest))
 		if !bytes.Equal(p[:n], m.rest[:n]) {
+			for p[0] == m.rest[0] {
+				p, m.rest, m.seen = p[1:], m.rest[1:], m.seen+1
+			}
 			return 0, fmt.Errorf("after %d bytes the reply has %q, want %q", m.seen, excerpt(p), excerpt(m.rest))
 		}
 		p, m.rest, m.seen = p[n:], m.rest[n:], m.seen+n
@@ -118,13 +118,10 @@ func (m *Matcher) advance() bool {
 	}
 	p := m.t.parts[m.next]
 	m.next++
-	switch p.hole {
-	case tagHole:
-		m.rest = m.strings[0]
-	case idHole:
-		m.rest = m.strings[1]
-	default:
-		m.rest = p.text
+	m.rest = p.text
+	if p.hole != 0 {
+		m.hole = append(m.hole[:0], m.holes[p.hole-1]...)
+		m.rest = m.hole
 	}
 	return true
 }

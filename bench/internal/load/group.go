@@ -1,0 +1,138 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A Group is sessions that step side by side.
+type Group struct {
+	sessions []Session
+	steps    []int // that each has taken
+}
+
+// opening is how many sessions are opened or closed at once.
+const opening = 32
+
+// Open opens n sessions.
+func Open(ctx context.Context, door Door, t Target, n int) (*Group, error) {
+	g := &Group{make([]Session, n), make([]int, n)}
+	d, p := new(dialer), &plan{size: t.Size}
+	var eg errgroup.Group
+	eg.SetLimit(opening)
+	for i := range n {
+		eg.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if g.sessions[i], err = door.open(ctx, t, d, p, i); err != nil {
+				return fmt.Errorf("%s, session %d: %w", door.Name, i, err)
+			}
+			return nil
+		})
+	}
+	if err := eg.Wait(); err != nil {
+		g.Cut()
+		return nil, err
+	}
+	return g, nil
+}
+
+// Cut ends all connections at once.
+func (g *Group) Cut() {
+	for _, s := range g.sessions {
+		if s != nil {
+			s.Cut()
+		}
+	}
+}
+
+// Close closes all sessions.
+func (g *Group) Close() error {
+	var eg errgroup.Group
+	eg.SetLimit(opening)
+	for _, s := range g.sessions {
+		eg.Go(s.Close)
+	}
+	return eg.Wait()
+}
+
+// patience is how long the last steps of a run may take beyond its time.
+const patience = 2 * time.Minute
+
+// Run has every session take step after step for d, at least one, and waits for all replies. It returns how long that
+// took in all. Latencies go to r. The first reply that is wrong, or does not come, ends the run and the group.
+func (g *Group) Run(ctx context.Context, d time.Duration, r *Recorder) (time.Duration, error) {
+	var (
+		wg       sync.WaitGroup
+		failed   atomic.Bool
+		mu       sync.Mutex
+		failures []error
+	)
+	watchdog := time.AfterFunc(d+patience, g.Cut)
+	defer watchdog.Stop()
+	defer context.AfterFunc(ctx, g.Cut)()
+	begin := time.Now()
+	for i, s := range g.sessions {
+		wg.Go(func() {
+			for last := begin; !failed.Load(); {
+				err := s.Step(g.steps[i])
+				g.steps[i]++
+				now := time.Now()
+				if err != nil {
+					failed.Store(true)
+					mu.Lock()
+					failures = append(failures, fmt.Errorf("session %d, step %d: %w", i, g.steps[i], err))
+					mu.Unlock()
+					g.Cut()
+					return
+				}
+				r.record(i, now.Sub(last))
+				if last = now; now.Sub(begin) >= d {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(failures) > 0 {
+		return 0, fmt.Errorf("%w (and %d other sessions)", failures[0], len(failures)-1)
+	}
+	return time.Since(begin), ctx.Err()
+}
+
+// Opens opens and closes sessions for d, as many at once as width. The time of an opening, up to its first reply, goes to r.
+func Opens(ctx context.Context, door Door, t Target, width int, d time.Duration, r *Recorder) (time.Duration, error) {
+	pl, dl := &plan{size: t.Size}, new(dialer)
+	warm, err := door.open(ctx, t, dl, pl, 0) // which learns what a reply looks like
+	if err != nil {
+		return 0, err
+	}
+	err = warm.Close()
+	begin := time.Now()
+	var eg errgroup.Group
+	for i := range width {
+		eg.Go(func() error {
+			for ctx.Err() == nil && time.Since(begin) < d {
+				start := time.Now()
+				s, err := door.open(ctx, t, dl, pl, i+1)
+				if err != nil {
+					return err
+				}
+				r.record(i, time.Since(start))
+				if err := s.Close(); err != nil {
+					return fmt.Errorf("closing: %w", err)
+				}
+			}
+			return nil
+		})
+	}
+	err = errors.Join(err, eg.Wait())
+	return time.Since(begin), err
+}
