@@ -1,0 +1,280 @@
+// Command bench measures this project's server beside the reference and beside servers that do as little as can be done,
+// prints what it found, and writes docs/performance.md with its plots. Run it in the bench directory.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/openenv-go/openenv-go/bench/internal/load"
+	"github.com/openenv-go/openenv-go/bench/internal/measure"
+	"github.com/openenv-go/openenv-go/bench/internal/proc"
+	"github.com/openenv-go/openenv-go/bench/internal/report"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// A config is what the flags say.
+type config struct {
+	settings measure.Settings
+	quick    bool
+	parts    []string
+	json     string
+	write    string
+	render   string
+	profile  string
+}
+
+// Parts of a run.
+var allParts = []string{"steps", "opens", "idle", "beside", "starts", "scale"}
+
+func parse(args []string) (c config, err error) {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.BoolVar(&c.quick, "quick", false, "a minute or so: fewer and shorter measurements, good to see that all works")
+	doors := fs.String("doors", "", "`names` of doors, with commas between; all if empty")
+	sessions := fs.String("sessions", "", "`numbers` of sessions; 1,64,1000 if empty")
+	sizes := fs.String("sizes", "", "`sizes` of texts in bytes; 32,4096,1048576 if empty")
+	servers := fs.String("servers", "", "`names` of servers; all if empty")
+	parts := fs.String("parts", "", "`what` to measure, of "+strings.Join(allParts, ",")+"; all if empty")
+	reference := fs.Bool("reference", true, "measure the reference too, which needs Python and a package index the first time")
+	rounds := fs.Int("rounds", 0, "how many rounds; the median is told")
+	turns := fs.Int("turns", 0, "turns of each server in a round")
+	turn := fs.Duration("turn", 0, "how long a turn is")
+	idle := fs.Int("idle", 0, "idle sessions")
+	fs.StringVar(&c.json, "json", "", "`file` for the results as JSON")
+	fs.StringVar(&c.render, "render", "", "measure nothing, and take the results of this `file`")
+	fs.StringVar(&c.write, "write", "", "`directory` for performance.md and its plots, such as ../docs; none if empty")
+	fs.StringVar(&c.profile, "profile", "", "measure nothing, and write a CPU profile of ours under steps over /ws to this `file`")
+	if err := fs.Parse(args); err != nil {
+		return c, err
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return c, err
+	}
+	if _, err := os.Stat(filepath.Join(root, "servers", "ours")); err != nil {
+		return c, errors.New("run it in the bench directory: go run ./cmd/bench")
+	}
+	s := measure.Settings{Rounds: 5, Turns: 4, Turn: 500 * time.Millisecond, Idle: 10_000, Starts: 5, Root: root, Log: os.Stderr}
+	s.Sessions, s.Sizes = []int{1, 64, 1000}, []int{32, 4 << 10, 1 << 20}
+	s.Servers = []string{report.Ours, report.Floor, report.HTTPEcho, report.MCPGo, report.GoSDK, report.Reference}
+	if c.quick {
+		s = quick(s)
+	}
+	for _, d := range load.Doors {
+		s.Doors = append(s.Doors, d.Name)
+	}
+	c.parts = allParts
+	override(&s.Rounds, *rounds)
+	override(&s.Turns, *turns)
+	override(&s.Turn, *turn)
+	override(&s.Idle, *idle)
+	err = errors.Join(choose(&s.Doors, *doors), choose(&s.Servers, *servers), choose(&c.parts, *parts),
+		numbers(&s.Sessions, *sessions), numbers(&s.Sizes, *sizes))
+	if !*reference {
+		s.Servers = slices.DeleteFunc(s.Servers, func(name string) bool { return name == report.Reference })
+	}
+	c.settings = s
+	return c, err
+}
+
+func quick(s measure.Settings) measure.Settings {
+	s.Rounds, s.Turns, s.Turn, s.Idle, s.Starts = 3, 2, 100*time.Millisecond, 1_000, 3
+	s.Sessions, s.Sizes = []int{1, 64}, []int{32, 4 << 10}
+	return s
+}
+
+func override[T comparable](to *T, with T) {
+	var zero T
+	if with != zero {
+		*to = with
+	}
+}
+
+// choose replaces all by those that are named.
+func choose(all *[]string, named string) error {
+	if named == "" {
+		return nil
+	}
+	chosen := strings.Split(named, ",")
+	for _, name := range chosen {
+		if !slices.Contains(*all, name) {
+			return fmt.Errorf("there is no %q; there are %s", name, strings.Join(*all, ", "))
+		}
+	}
+	*all = chosen
+	return nil
+}
+
+func numbers(to *[]int, text string) error {
+	if text == "" {
+		return nil
+	}
+	*to = nil
+	for field := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no positive number", field)
+		}
+		*to = append(*to, n)
+	}
+	return nil
+}
+
+func run(ctx context.Context, args []string) error {
+	c, err := parse(args)
+	if err != nil {
+		return err
+	}
+	var results report.Results
+	switch {
+	case c.render != "":
+		text, err := os.ReadFile(c.render)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &results); err != nil {
+			return err
+		}
+	case c.profile != "":
+		return profile(ctx, c)
+	default:
+		if results, err = measureAll(ctx, c); err != nil {
+			return err
+		}
+	}
+	if c.json != "" {
+		text, err := json.MarshalIndent(results, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.json, append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Print(report.Text(results))
+	if c.write != "" {
+		return report.Write(c.write, results)
+	}
+	return nil
+}
+
+func profile(ctx context.Context, c config) error {
+	c.settings.Servers = []string{report.Ours}
+	return withBench(ctx, c.settings, func(b *measure.Bench) error {
+		return b.Profile(ctx, c.profile, 64, 32, 5*time.Second)
+	})
+}
+
+// withBench builds the servers for as long as f runs.
+func withBench(ctx context.Context, s measure.Settings, f func(*measure.Bench) error) error {
+	dir, err := os.MkdirTemp("", "openenv-bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b, err := measure.New(ctx, dir, s)
+	if err != nil {
+		return err
+	}
+	return f(b)
+}
+
+func measureAll(ctx context.Context, c config) (r report.Results, err error) {
+	s := c.settings
+	wanted := max(s.Idle, slices.Max(s.Sessions)*len(s.Servers)) + 1000
+	fit, err := proc.RaiseFiles(wanted)
+	if err != nil {
+		return r, err
+	}
+	if fit < wanted {
+		return r, fmt.Errorf("a process may have %d connections here, and %d are wanted: raise the limit (ulimit -n) or choose fewer sessions", fit, wanted)
+	}
+	r = report.Results{Machine: proc.ThisMachine(), Began: time.Now(), Quick: c.quick, Rounds: s.Rounds, Turns: s.Turns, Turn: s.Turn}
+	err = withBench(ctx, s, func(b *measure.Bench) error {
+		if r.Versions, err = b.Versions(ctx); err != nil {
+			return err
+		}
+		for _, part := range c.parts {
+			if err := measurePart(ctx, b, s, part, &r); err != nil {
+				return fmt.Errorf("%s: %w", part, err)
+			}
+		}
+		return nil
+	})
+	r.Took = time.Since(r.Began)
+	return r, err
+}
+
+// besides is how many sessions step while others are idle.
+const besides = 64
+
+func measurePart(ctx context.Context, b *measure.Bench, s measure.Settings, part string, r *report.Results) (err error) {
+	switch part {
+	case "steps":
+		for _, cell := range cells(s) {
+			steps, err := b.Steps(ctx, cell.door, cell.sessions, cell.size)
+			if err != nil {
+				return fmt.Errorf("%s, %d sessions, %d bytes: %w", cell.door, cell.sessions, cell.size, err)
+			}
+			r.Steps = append(r.Steps, steps...)
+		}
+	case "opens":
+		r.Opens, err = b.Opens(ctx)
+	case "idle":
+		r.Idle, err = b.Idle(ctx)
+	case "beside":
+		r.Beside, err = b.Beside(ctx, besides)
+	case "starts":
+		r.Starts, err = b.Starts(ctx)
+	case "scale":
+		r.Scale, err = b.Scale(ctx, scaleOf(s, r.Quick))
+	}
+	return err
+}
+
+type cell struct {
+	door           string
+	sessions, size int
+}
+
+// cells are all that are measured. Streamable HTTP has one more, with the sessions that its verdict is on.
+func cells(s measure.Settings) (all []cell) {
+	for _, door := range s.Doors {
+		if door == "streamable" && slices.Contains(s.Sizes, 32) && !slices.Contains(s.Sessions, report.StreamableSessions) {
+			all = append(all, cell{door, report.StreamableSessions, 32})
+		}
+		for _, sessions := range s.Sessions {
+			for _, size := range s.Sizes {
+				all = append(all, cell{door, sessions, size})
+			}
+		}
+	}
+	return all
+}
+
+// scaleOf are the experiments with many sessions at once.
+func scaleOf(_ measure.Settings, quick bool) []measure.ScaleSettings {
+	if quick {
+		return []measure.ScaleSettings{{Sessions: 1_000, Wait: time.Second}}
+	}
+	return []measure.ScaleSettings{{Sessions: 1_024, Wait: time.Second}, {Sessions: 16_384, Wait: time.Second}, {Sessions: 65_536, Wait: 10 * time.Second}}
+}

@@ -1,0 +1,214 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/openenv-go/openenv-go/bench/internal/load"
+	"github.com/openenv-go/openenv-go/bench/internal/proc"
+	"github.com/openenv-go/openenv-go/bench/internal/report"
+)
+
+// A contender is a server in a measurement, with its load.
+type contender struct {
+	server *proc.Server
+	// load loads it for d and returns how long that took.
+	load   func(ctx context.Context, d time.Duration, r *load.Recorder) (time.Duration, error)
+	rounds []report.Round
+}
+
+// compete has the contenders loaded in turns. A round has many short ones, in an order that changes.
+func (b *Bench) compete(ctx context.Context, all []*contender) error {
+	s := b.settings
+	for _, c := range all { // heaps and buffers find their sizes
+		if _, err := c.load(ctx, s.Turn, load.NewRecorder()); err != nil {
+			return fmt.Errorf("%s: %w", c.server.Name, err)
+		}
+	}
+	for range s.Rounds {
+		rounds, latencies := make([]report.Round, len(all)), make([]*load.Recorder, len(all))
+		order := make([]int, len(all))
+		for i := range all {
+			latencies[i], order[i] = load.NewRecorder(), i
+		}
+		for range s.Turns {
+			for _, i := range order {
+				// Who is so slow that a turn lasts as long as all of them has had enough.
+				if rounds[i].Elapsed > time.Duration(s.Turns)*s.Turn {
+					continue
+				}
+				if err := all[i].turn(ctx, s.Turn, &rounds[i], latencies[i]); err != nil {
+					return fmt.Errorf("%s: %w", all[i].server.Name, err)
+				}
+			}
+			slices.Reverse(order)
+		}
+		for i, c := range all {
+			sum(&rounds[i], latencies[i])
+			c.rounds = append(c.rounds, rounds[i])
+		}
+	}
+	return nil
+}
+
+func (c *contender) turn(ctx context.Context, d time.Duration, r *report.Round, latencies *load.Recorder) error {
+	before, err := read(c.server)
+	if err != nil {
+		return err
+	}
+	elapsed, err := c.load(ctx, d, latencies)
+	if err != nil {
+		return err
+	}
+	return add(r, c.server, before, elapsed)
+}
+
+// Steps measures steps by one door.
+func (b *Bench) Steps(ctx context.Context, door string, sessions, size int) (out []report.Steps, err error) {
+	b.logf("steps by %s: %d sessions, %d bytes", door, sessions, size)
+	d, err := load.DoorOf(door)
+	if err != nil {
+		return nil, err
+	}
+	var all []*contender
+	defer func() {
+		for _, c := range all {
+			c.server.Stop()
+		}
+	}()
+	for _, name := range b.having(door) {
+		server, err := b.start(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		c := &contender{server: server}
+		all = append(all, c)
+		group, err := load.Open(ctx, d, b.target(server, door, size), sessions)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		defer group.Cut()
+		c.load = group.Run
+	}
+	if err := b.compete(ctx, all); err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		status, err := proc.StatusOf(c.server.PID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, report.Steps{Door: door, Sessions: sessions, Size: size, Server: c.server.Name, Rounds: c.rounds, RSS: status.RSS})
+	}
+	return out, nil
+}
+
+// opening is how many sessions are opened at once where openings are measured.
+const opening = 32
+
+// Opens measures openings of sessions over /ws: connect, reset, first reply; then close.
+func (b *Bench) Opens(ctx context.Context) (out []report.Opens, err error) {
+	b.logf("openings of sessions")
+	d, err := load.DoorOf(wsStep)
+	if err != nil {
+		return nil, err
+	}
+	var all []*contender
+	defer func() {
+		for _, c := range all {
+			c.server.Stop()
+		}
+	}()
+	for _, name := range b.having(wsStep) {
+		server, err := b.start(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &contender{server: server, load: func(ctx context.Context, turn time.Duration, r *load.Recorder) (time.Duration, error) {
+			return load.Opens(ctx, d, b.target(server, wsStep, smallText), opening, turn, r)
+		}})
+	}
+	if err := b.compete(ctx, all); err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		out = append(out, report.Opens{Server: c.server.Name, Width: opening, Rounds: c.rounds})
+	}
+	return out, nil
+}
+
+// smallText is the size of texts where it is of no matter.
+const smallText = 32
+
+// Beside measures steps of ours over /ws with idle sessions beside, and without.
+func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, err error) {
+	idle := b.settings.Idle
+	b.logf("steps beside %d idle sessions", idle)
+	d, err := load.DoorOf(wsStep)
+	if err != nil {
+		return nil, err
+	}
+	var all []*contender
+	for _, beside := range []int{0, idle} {
+		server, err := b.start(ctx, report.Ours)
+		if err != nil {
+			return nil, err
+		}
+		defer server.Stop()
+		target := b.target(server, wsStep, smallText)
+		if beside > 0 {
+			group, err := load.Open(ctx, d, target, beside)
+			if err != nil {
+				return nil, err
+			}
+			defer group.Cut()
+		}
+		group, err := load.Open(ctx, d, target, sessions)
+		if err != nil {
+			return nil, err
+		}
+		defer group.Cut()
+		all = append(all, &contender{server: server, load: group.Run})
+	}
+	if err := b.compete(ctx, all); err != nil {
+		return nil, err
+	}
+	for i, door := range []string{"alone", fmt.Sprintf("beside %d", idle)} {
+		out = append(out, report.Steps{Door: door, Sessions: sessions, Size: smallText, Server: report.Ours, Rounds: all[i].rounds})
+	}
+	return out, nil
+}
+
+// Profile writes a CPU profile of ours under steps over /ws to a file.
+func (b *Bench) Profile(ctx context.Context, file string, sessions, size int, d time.Duration) error {
+	b.logf("a profile of ours: %d sessions, %d bytes", sessions, size)
+	door, err := load.DoorOf(wsStep)
+	if err != nil {
+		return err
+	}
+	server, err := b.start(ctx, report.Ours)
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	group, err := load.Open(ctx, door, b.target(server, wsStep, size), sessions)
+	if err != nil {
+		return err
+	}
+	defer group.Cut()
+	if _, err := group.Run(ctx, time.Second, load.NewRecorder()); err != nil {
+		return err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	profiled := make(chan error, 1)
+	go func() { profiled <- server.Profile(ctx, d, f) }()
+	_, err = group.Run(ctx, d+time.Second, load.NewRecorder())
+	return errors.Join(err, <-profiled, f.Close())
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/openenv-go/openenv-go/bench/internal/proc"
+)
+
+// Names of the measured servers.
+const (
+	Ours      = "openenv-go"
+	Reference = "openenv (Python)"
+	Floor     = "floor"
+	HTTPEcho  = "net/http echo"
+	MCPGo     = "mcp-go"
+	GoSDK     = "go-sdk"
+)
+
+// Results are those of one run.
+type Results struct {
+	Machine  proc.Machine
+	Began    time.Time
+	Took     time.Duration
+	Quick    bool
+	Rounds   int
+	Turns    int           // of each server in a round
+	Turn     time.Duration // how long one is
+	Versions []string      // of what is measured
+
+	Steps  []Steps
+	Opens  []Opens
+	Idle   []Idle
+	Beside []Steps // of ours, none and Sessions idle sessions beside; Door tells which
+	Starts []Start
+	Scale  []Scale
+}
+
+// Steps are those of one server by one door.
+type Steps struct {
+	Door     string
+	Sessions int
+	Size     int // of the texts, in bytes
+	Server   string
+	Rounds   []Round
+	RSS      int64 // at the end
+}
+
+// A Round is a share of the measurement that is compared with the same round of others.
+type Round struct {
+	Count         int64
+	Elapsed       time.Duration
+	P50, P99, Max time.Duration
+	CPU           time.Duration // of the server, in all
+	ClientCPU     time.Duration // of the load generator
+}
+
+// PerSecond is how many there were in a second.
+func (r Round) PerSecond() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
+
+// Cost is the server's CPU time of one.
+func (r Round) Cost() time.Duration { return r.CPU / time.Duration(max(1, r.Count)) }
+
+// Opens are openings of sessions at one server.
+type Opens struct {
+	Server string
+	Width  int // how many at once
+	Rounds []Round
+}
+
+// Idle is what a session costs that nobody uses.
+type Idle struct {
+	Server     string
+	Sessions   int
+	Asleep     int64   // bytes of resident memory per session, as they are some seconds after
+	Collected  int64   // once garbage has been collected and free memory given back; 0: not known
+	Goroutines float64 // per session; 0: not known
+	Threads    float64 // per session
+}
+
+// Start is how a server starts.
+type Start struct {
+	Server string
+	Times  []time.Duration // until it answered GET /health
+	Binary int64           // size in bytes
+	RSS    int64           // of the fresh process
+}
+
+// Scale is an experiment with many sessions at once.
+type Scale struct {
+	Sessions       int
+	Wait           time.Duration // of the step
+	Servers        int           // processes
+	Clients        int           // processes
+	Succeeded      int
+	Failures       []string // some
+	Took           time.Duration
+	Open           Phase // connect and reset
+	Step           Phase
+	Whole          Phase // from the start of all to the end of its close
+	ServerCPU      time.Duration
+	PeakGoroutines int
+}
+
+// Phase is how long a part took.
+type Phase struct{ P50, P99, Max time.Duration }
+
+// Rate is the share of sessions that succeeded.
+func (s Scale) Rate() float64 { return float64(s.Succeeded) / float64(s.Sessions) }
+
+// Median is the middle one; of an even number the upper of the two.
+func Median[T cmp.Ordered](v []T) T {
+	if len(v) == 0 {
+		var zero T
+		return zero
+	}
+	return slices.Sorted(slices.Values(v))[len(v)/2]
+}
+
+// over is the median of what f tells of each round.
+func over[T cmp.Ordered](rounds []Round, f func(Round) T) T {
+	var all []T
+	for _, r := range rounds {
+		all = append(all, f(r))
+	}
+	return Median(all)
+}
+
+// ratio is the median over all rounds of a's f in units of b's.
+func ratio(a, b []Round, f func(Round) float64) float64 {
+	var all []float64
+	for i := range min(len(a), len(b)) {
+		all = append(all, f(a[i])/f(b[i]))
+	}
+	return Median(all)
+}
+
+// find is the steps of a server in a cell.
+func find(all []Steps, door string, sessions, size int, server string) (Steps, bool) {
+	for _, s := range all {
+		if s.Door == door && s.Sessions == sessions && s.Size == size && s.Server == server {
+			return s, true
+		}
+	}
+	return Steps{}, false
+}

