@@ -52,7 +52,7 @@ func start(t *testing.T, name string, args ...string) *proc.Server {
 
 const (
 	sessions = 4
-	turn     = 100 * time.Millisecond
+	turn     = 20 * time.Millisecond
 )
 
 // drive has some sessions step for a moment.

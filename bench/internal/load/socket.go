@@ -1,26 +1,20 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"sync"
-
-	"github.com/coder/websocket"
 
 	"github.com/openenv-go/openenv-go/bench/internal/wire"
 )
 
-// maxReply is what a client takes in one message: some times the longest text.
-const maxReply = 64 << 20
-
 // A socket is a WebSocket whose messages are answered in order.
 type socket struct {
 	exchange
-	conn *websocket.Conn
+	*webSocket
 }
 
 // An exchange is what a client's requests are like and its replies must be.
@@ -45,20 +39,23 @@ func (x *exchange) request(n int) []byte {
 // keptBuffer is how long a buffer may be that an idle client keeps.
 const keptBuffer = 64 << 10
 
-// check reads the reply to it.
-func (x *exchange) check(reply io.Reader, n int) error {
+// check has read give the reply to it, and compares.
+func (x *exchange) check(n int, read func(to io.Writer) error) error {
 	x.matcher.Reset(*x.plan.reply.Load(), holes(x.client, n, ""))
-	if err := copyTo(&x.matcher, reply); err != nil {
+	if err := read(&x.matcher); err != nil {
 		return err
 	}
 	return x.matcher.Close()
 }
 
-// copyTo is io.Copy with a buffer that is not kept.
-func copyTo(w io.Writer, r io.Reader) error {
+// copyTo copies what r has, with a buffer that is not kept; so many bytes, if n is not negative.
+func copyTo(w io.Writer, r io.Reader, n int64) error {
 	buf := buffers.Get().(*[copyBuffer]byte)
 	defer buffers.Put(buf)
-	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buf[:])
+	copied, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buf[:])
+	if err == nil && n >= 0 && copied != n {
+		return io.ErrUnexpectedEOF
+	}
 	return err
 }
 
@@ -108,8 +105,9 @@ func openFrames(kind frameKind) func(context.Context, Target, *dialer, *plan, in
 		if err != nil {
 			return nil, err
 		}
-		if err := s.reset(ctx); err != nil {
-			s.conn.CloseNow()
+		defer context.AfterFunc(ctx, s.Cut)()
+		if err := s.reset(); err != nil {
+			s.Cut()
 			return nil, fmt.Errorf("reset: %w", err)
 		}
 		return s.begin(ctx, t, kind.request)
@@ -117,11 +115,8 @@ func openFrames(kind frameKind) func(context.Context, Target, *dialer, *plan, in
 }
 
 // reset begins an episode. The floor knows no reset, and answers as to a step.
-func (s *socket) reset(ctx context.Context) error {
-	if err := s.conn.Write(ctx, websocket.MessageText, []byte(`{"type":"reset","data":{}}`)); err != nil {
-		return err
-	}
-	_, reply, err := s.conn.Read(ctx)
+func (s *socket) reset() error {
+	reply, err := s.ask([]byte(`{"type":"reset","data":{}}`))
 	if err != nil {
 		return err
 	}
@@ -147,18 +142,8 @@ func dialSocket(ctx context.Context, t Target, path string, d *dialer, x exchang
 	if t.Path != "" {
 		path = t.Path
 	}
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return d.dial(ctx, addr) },
-	}}
-	conn, _, err := websocket.Dial(ctx, "ws://"+t.Addr+path, &websocket.DialOptions{
-		HTTPClient: &client, CompressionMode: websocket.CompressionDisabled,
-	})
-	if err != nil {
-		return nil, err
-	}
-	conn.SetReadLimit(maxReply)
-	return &socket{exchange: x, conn: conn}, nil
+	ws, err := dialWebSocket(ctx, d, t.Addr, path)
+	return &socket{x, ws}, err
 }
 
 // begin sends the request by which the client learns, if it must.
@@ -167,37 +152,38 @@ func (s *socket) begin(ctx context.Context, t Target, request requestOf) (Sessio
 	if first == nil {
 		return s, nil
 	}
-	err := s.conn.Write(ctx, websocket.MessageText, first)
-	var reply []byte
-	if err == nil {
-		_, reply, err = s.conn.Read(ctx)
-	}
+	defer context.AfterFunc(ctx, s.Cut)()
+	reply, err := s.ask(first)
 	if err == nil {
 		err = s.plan.learn(reply, s.client, s.judge)
 	}
 	if err != nil {
-		s.conn.CloseNow()
+		s.Cut()
 		return nil, fmt.Errorf("the first request: %w", err)
 	}
 	return s, nil
 }
 
-// Step sends a message and checks the one that comes. Its context never ends, which spares the client the library's work
-// for those that may; Cut ends it.
+// ask sends a message and returns the one that comes.
+func (s *socket) ask(text []byte) ([]byte, error) {
+	if err := s.writeText(text); err != nil {
+		return nil, err
+	}
+	var reply bytes.Buffer
+	err := s.readText(&reply)
+	return reply.Bytes(), err
+}
+
+// Step sends a message and checks the one that comes.
 func (s *socket) Step(n int) error {
-	ctx := context.Background()
-	if err := s.conn.Write(ctx, websocket.MessageText, s.request(n)); err != nil {
+	if err := s.writeText(s.request(n)); err != nil {
 		return err
 	}
-	_, reply, err := s.conn.Reader(ctx)
-	if err != nil {
-		return err
-	}
-	return s.check(reply, n)
+	return s.check(n, s.readText)
 }
 
 // Close says goodbye and waits for the answer, as a client does.
-func (s *socket) Close() error { return s.conn.Close(websocket.StatusNormalClosure, "") }
+func (s *socket) Close() error { return s.close() }
 
 // Cut ends the connection.
-func (s *socket) Cut() { s.conn.CloseNow() }
+func (s *socket) Cut() { s.conn.Close() }

@@ -116,7 +116,9 @@ func factor(v float64) string {
 const maxIdle = 32 << 10
 
 func idleVerdicts(r Results) (all []verdict) {
-	at := func(server string) int { return slices.IndexFunc(r.Idle, func(i Idle) bool { return i.Server == server }) }
+	at := func(server string) int {
+		return slices.IndexFunc(r.Idle, func(i Idle) bool { return i.Server == server })
+	}
 	ours, floor := at(Ours), at(Floor)
 	if ours < 0 {
 		return nil

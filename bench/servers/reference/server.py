@@ -58,8 +58,16 @@ def main():
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", 0))
     print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-    # Neither of the other servers writes a line for each request.
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, backlog=4096)).run(sockets=[listener])
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,  # no other server writes a line for each request
+        backlog=4096,
+        # Connections lie idle while it is another server's turn, and their client reads nothing then.
+        timeout_keep_alive=600,
+        ws_ping_timeout=600,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 main()
