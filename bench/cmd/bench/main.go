@@ -21,9 +21,11 @@ import (
 	"github.com/openenv-go/openenv-go/bench/internal/measure"
 	"github.com/openenv-go/openenv-go/bench/internal/proc"
 	"github.com/openenv-go/openenv-go/bench/internal/report"
+	"github.com/openenv-go/openenv-go/bench/internal/scale"
 )
 
 func main() {
+	scale.Work()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -246,7 +248,7 @@ func measurePart(ctx context.Context, b *measure.Bench, s measure.Settings, part
 	case "starts":
 		r.Starts, err = b.Starts(ctx)
 	case "scale":
-		r.Scale, err = b.Scale(ctx, scaleOf(s, r.Quick))
+		r.Scale, err = b.Scale(ctx, scales(r.Quick))
 	}
 	return err
 }
@@ -271,10 +273,10 @@ func cells(s measure.Settings) (all []cell) {
 	return all
 }
 
-// scaleOf are the experiments with many sessions at once.
-func scaleOf(_ measure.Settings, quick bool) []measure.ScaleSettings {
+// scales are the experiments with many sessions at once.
+func scales(quick bool) []scale.Settings {
 	if quick {
-		return []measure.ScaleSettings{{Sessions: 1_000, Wait: time.Second}}
+		return []scale.Settings{{Sessions: 1_000, Wait: time.Second}}
 	}
-	return []measure.ScaleSettings{{Sessions: 1_024, Wait: time.Second}, {Sessions: 16_384, Wait: time.Second}, {Sessions: 65_536, Wait: 10 * time.Second}}
+	return []scale.Settings{{Sessions: 1_024, Wait: time.Second}, {Sessions: 16_384, Wait: time.Second}, {Sessions: 65_536, Wait: 10 * time.Second}}
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -93,7 +92,7 @@ func (g *Group) Run(ctx context.Context, d time.Duration, r *Recorder) (time.Dur
 					g.Cut()
 					return
 				}
-				r.record(i, now.Sub(last))
+				r.Record(i, now.Sub(last))
 				if last = now; now.Sub(begin) >= d {
 					return
 				}
@@ -107,32 +106,49 @@ func (g *Group) Run(ctx context.Context, d time.Duration, r *Recorder) (time.Dur
 	return time.Since(begin), ctx.Err()
 }
 
-// Opens opens and closes sessions for d, as many at once as width. The time of an opening, up to its first reply, goes to r.
-func Opens(ctx context.Context, door Door, t Target, width int, d time.Duration, r *Recorder) (time.Duration, error) {
-	pl, dl := &plan{size: t.Size}, new(dialer)
-	warm, err := door.open(ctx, t, dl, pl, 0) // which learns what a reply looks like
+// Clients are sessions that come and go, each when it is asked for.
+type Clients struct {
+	door Door
+	t    Target
+	dial dialer
+	plan plan
+}
+
+// NewClients opens and closes a session, by which they learn what a reply looks like.
+func NewClients(ctx context.Context, door Door, t Target) (*Clients, error) {
+	c := &Clients{door: door, t: t, plan: plan{size: t.Size}}
+	s, err := c.Open(ctx, 0)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	err = warm.Close()
+	return c, s.Close()
+}
+
+// Open opens a session. It may be called concurrently.
+func (c *Clients) Open(ctx context.Context, client int) (Session, error) {
+	return c.door.open(ctx, c.t, &c.dial, &c.plan, client)
+}
+
+// Churn opens and closes sessions for d, as many at once as width. The time of an opening, up to its first reply, goes to r.
+func (c *Clients) Churn(ctx context.Context, width int, d time.Duration, r *Recorder) (time.Duration, error) {
 	begin := time.Now()
 	var eg errgroup.Group
 	for i := range width {
 		eg.Go(func() error {
 			for ctx.Err() == nil && time.Since(begin) < d {
 				start := time.Now()
-				s, err := door.open(ctx, t, dl, pl, i+1)
+				s, err := c.Open(ctx, i+1)
 				if err != nil {
 					return err
 				}
-				r.record(i, time.Since(start))
+				r.Record(i, time.Since(start))
 				if err := s.Close(); err != nil {
 					return fmt.Errorf("closing: %w", err)
 				}
 			}
-			return nil
+			return ctx.Err()
 		})
 	}
-	err = errors.Join(err, eg.Wait())
+	err := eg.Wait()
 	return time.Since(begin), err
 }

@@ -234,14 +234,18 @@ func TestWrongFirstReplyIsSeen(t *testing.T) {
 	}
 }
 
-func TestOpens(t *testing.T) {
+func TestChurn(t *testing.T) {
 	s := start(t, "ours")
 	door, err := load.DoorOf("ws-step")
 	if err != nil {
 		t.Fatal(err)
 	}
+	c, err := load.NewClients(t.Context(), door, load.Target{Addr: s.Addr, Size: wire.MinText})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := load.NewRecorder()
-	if _, err := load.Opens(t.Context(), door, load.Target{Addr: s.Addr, Size: wire.MinText}, sessions, turn, r); err != nil {
+	if _, err := c.Churn(t.Context(), sessions, turn, r); err != nil {
 		t.Fatal(err)
 	}
 	if r.Sum().Count < sessions {

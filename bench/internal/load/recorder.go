@@ -36,7 +36,8 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, int64(longest/unit), digits)
 }
 
-func (r *Recorder) record(by int, d time.Duration) {
+// Record adds one. Those who record at the same time should have numbers that differ.
+func (r *Recorder) Record(by int, d time.Duration) {
 	s := &r.shards[by%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -109,9 +109,6 @@ func (b *Bench) logf(format string, args ...any) {
 	fmt.Fprintf(b.settings.Log, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }
 
-// Program is how a server is started, for those who start it by themselves.
-func (b *Bench) Program(name string) []string { return b.programs[name].args }
-
 func (b *Bench) start(ctx context.Context, name string) (*proc.Server, error) {
 	return proc.Start(ctx, name, nil, b.programs[name].args...)
 }

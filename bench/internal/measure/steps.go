@@ -128,9 +128,15 @@ func (b *Bench) Opens(ctx context.Context) (out []report.Opens, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &contender{server: server, load: func(ctx context.Context, turn time.Duration, r *load.Recorder) (time.Duration, error) {
-			return load.Opens(ctx, d, b.target(server, wsStep, smallText), opening, turn, r)
-		}})
+		c := &contender{server: server}
+		all = append(all, c)
+		clients, err := load.NewClients(ctx, d, b.target(server, wsStep, smallText))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		c.load = func(ctx context.Context, turn time.Duration, r *load.Recorder) (time.Duration, error) {
+			return clients.Churn(ctx, opening, turn, r)
+		}
 	}
 	if err := b.compete(ctx, all); err != nil {
 		return nil, err

@@ -32,7 +32,8 @@ type Server struct {
 	PID     int
 
 	cmd    *exec.Cmd
-	output *output
+	output *output // what it prints
+	log    *os.File
 	debug  string // address of its debug listener: http://host:port, or ""
 	exited chan struct{}
 }
@@ -41,12 +42,17 @@ type Server struct {
 // process's environment.
 func Start(ctx context.Context, name string, env []string, args ...string) (*Server, error) {
 	s := &Server{Name: name, output: newOutput(), exited: make(chan struct{})}
+	var err error
+	if s.log, err = unnamedFile(); err != nil {
+		return nil, err
+	}
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env = append(append(os.Environ(), host.DebugVariable+"=1"), env...)
-	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
+	s.cmd.Stdout, s.cmd.Stderr = s.output, s.log                         // a file costs the server what it costs in production, and this process nothing
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not outlive a harness that is killed
 	begin := time.Now()
 	if err := s.cmd.Start(); err != nil {
+		s.log.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	s.PID = s.cmd.Process.Pid
@@ -55,8 +61,9 @@ func Start(ctx context.Context, name string, env []string, args ...string) (*Ser
 		close(s.exited)
 	}()
 	if err := s.await(ctx); err != nil {
+		text := s.Output()
 		s.Stop()
-		return nil, fmt.Errorf("%s: %w; it wrote:\n%s", name, err, s.output)
+		return nil, fmt.Errorf("%s: %w; it wrote:\n%s", name, err, text)
 	}
 	s.StartUp = time.Since(begin)
 	return s, nil
@@ -97,8 +104,18 @@ func (s *Server) await(ctx context.Context) error {
 	return nil
 }
 
+// unnamedFile is a file that goes when it is closed.
+func unnamedFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "openenv-bench-log-*")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return f, err
+}
+
 // Stop ends the server and waits until it has ended.
 func (s *Server) Stop() {
+	defer s.log.Close()
 	s.cmd.Process.Signal(syscall.SIGINT)
 	select {
 	case <-s.exited:
@@ -108,8 +125,19 @@ func (s *Server) Stop() {
 	}
 }
 
-// Output is the end of what the server has written.
-func (s *Server) Output() string { return s.output.String() }
+// keptLog is how much of a server's log is shown.
+const keptLog = 8 << 10
+
+// Output is what the server has printed, and the end of its log.
+func (s *Server) Output() string {
+	text := []byte(s.output.String())
+	if info, err := s.log.Stat(); err == nil {
+		end := make([]byte, min(info.Size(), keptLog))
+		n, _ := s.log.ReadAt(end, info.Size()-int64(len(end)))
+		text = append(text, end[:n]...)
+	}
+	return string(text)
+}
 
 // Figures asks a Go server's runtime; ok is false for others. With collect it collects garbage first.
 func (s *Server) Figures(ctx context.Context, collect bool) (f host.Figures, ok bool, err error) {
@@ -158,38 +186,33 @@ var (
 	debugPattern = regexp.MustCompile(`debug listener: (http://127\.0\.0\.1:\d+)\n`)
 )
 
-// keptOutput is how much of a server's output is kept once its addresses are known.
-const keptOutput = 64 << 10
-
-// output takes what a server writes, and finds the addresses in it.
+// output takes what a server prints, and finds the addresses in it.
 type output struct {
 	addr chan string // has room for one
 
 	mu    sync.Mutex
-	text  []byte
+	text  []byte // until they are found
 	found bool
 	debug string
 }
 
 func newOutput() *output { return &output{addr: make(chan string, 1)} }
 
-// Write keeps the end of p.
+// Write looks for the addresses until they are there.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.text = append(o.text, p...)
-	if !o.found {
-		lines := o.text[:bytes.LastIndexByte(o.text, '\n')+1]
-		if m := debugPattern.FindSubmatch(lines); m != nil {
-			o.debug = string(m[1])
-		}
-		if m := addrPattern.FindSubmatch(lines); m != nil {
-			o.found = true
-			o.addr <- string(m[1])
-		}
+	if o.found {
+		return len(p), nil
 	}
-	if o.found && len(o.text) > 2*keptOutput {
-		o.text = append(o.text[:0], o.text[len(o.text)-keptOutput:]...)
+	o.text = append(o.text, p...)
+	lines := o.text[:bytes.LastIndexByte(o.text, '\n')+1]
+	if m := debugPattern.FindSubmatch(lines); m != nil {
+		o.debug = string(m[1])
+	}
+	if m := addrPattern.FindSubmatch(lines); m != nil {
+		o.found = true
+		o.addr <- string(m[1])
 	}
 	return len(p), nil
 }
@@ -200,7 +223,7 @@ func (o *output) debugAddr() string {
 	return o.debug
 }
 
-// String is the end of the output.
+// String is what it printed until then.
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

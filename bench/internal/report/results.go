@@ -89,18 +89,17 @@ type Start struct {
 
 // Scale is an experiment with many sessions at once.
 type Scale struct {
-	Sessions       int
-	Wait           time.Duration // of the step
-	Servers        int           // processes
-	Clients        int           // processes
-	Succeeded      int
-	Failures       []string // some
-	Took           time.Duration
-	Open           Phase // connect and reset
-	Step           Phase
-	Whole          Phase // from the start of all to the end of its close
-	ServerCPU      time.Duration
-	PeakGoroutines int
+	Sessions  int
+	Wait      time.Duration // of the step
+	Servers   int           // processes
+	Clients   int           // processes
+	Succeeded int
+	Failures  []string // some
+	Took      time.Duration
+	Open      Phase // connect and reset
+	Step      Phase
+	Whole     Phase // from the start of all to the end of its close
+	ServerCPU time.Duration
 }
 
 // Phase is how long a part took.

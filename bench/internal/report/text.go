@@ -10,6 +10,12 @@ import (
 // StreamableSessions is how many sessions the verdict on Streamable HTTP is on.
 const StreamableSessions = 32
 
+const (
+	idleTitle   = "An idle session of `/ws`, after a step"
+	startsTitle = "Starting"
+	scaleTitle  = "Many sessions at once: connect, reset, one step that waits, close"
+)
+
 // Text is the results as tables to read in a terminal.
 func Text(r Results) string {
 	var b strings.Builder
@@ -94,7 +100,7 @@ func opensTable(r Results) table {
 }
 
 func idleTable(r Results) table {
-	t := table{title: "An idle session of `/ws`, after a step", head: []string{"server", "sessions", "resident memory", "after a collection", "goroutines", "threads"}}
+	t := table{title: idleTitle, head: []string{"server", "sessions", "resident memory", "after a collection", "goroutines", "threads"}}
 	for _, i := range r.Idle {
 		collected, goroutines := "", ""
 		if i.Collected != 0 {
@@ -114,7 +120,7 @@ func besideTable(r Results) table {
 }
 
 func startsTable(r Results) table {
-	t := table{title: "Starting", head: []string{"server", "until it answers", "size of what is installed", "resident memory"}}
+	t := table{title: startsTitle, head: []string{"server", "until it answers", "size of what is installed", "resident memory"}}
 	for _, s := range r.Starts {
 		t.rows = append(t.rows, []string{s.Server, duration(Median(s.Times)), size(s.Binary), size(s.RSS)})
 	}
@@ -122,7 +128,7 @@ func startsTable(r Results) table {
 }
 
 func scaleTable(r Results) table {
-	t := table{title: "Many sessions at once: connect, reset, one step that waits, close", head: []string{
+	t := table{title: scaleTitle, head: []string{
 		"sessions", "wait", "success", "p50 of the whole", "p99", "max", "p99 of connect and reset", "p99 of the step", "server processes", "client processes"}}
 	for _, s := range r.Scale {
 		t.rows = append(t.rows, []string{number(float64(s.Sessions)), duration(s.Wait), fmt.Sprintf("%.3f %%", 100*s.Rate()),
