@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,7 +65,7 @@ func parse(args []string) (c config, err error) {
 	fs.StringVar(&c.json, "json", "", "`file` for the results as JSON")
 	fs.StringVar(&c.render, "render", "", "measure nothing, and take the results of this `file`")
 	fs.StringVar(&c.write, "write", "", "`directory` for performance.md and its plots, such as ../docs; none if empty")
-	fs.StringVar(&c.profile, "profile", "", "measure nothing, and write a CPU profile of ours under steps over /ws to this `file`")
+	fs.StringVar(&c.profile, "profile", "", "measure nothing, and write a CPU profile to this `file`: of ours at 64 sessions with texts of 32 bytes over /ws, or of what -servers, -doors, -sessions and -sizes name first")
 	if err := fs.Parse(args); err != nil {
 		return c, err
 	}
@@ -85,6 +86,10 @@ func parse(args []string) (c config, err error) {
 		s.Doors = append(s.Doors, d.Name)
 	}
 	c.parts = allParts
+	if c.profile != "" {
+		s.Sessions = []int{64}
+		*servers = cmp.Or(*servers, report.Ours)
+	}
 	override(&s.Rounds, *rounds)
 	override(&s.Turns, *turns)
 	override(&s.Turn, *turn)
@@ -179,10 +184,14 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// profiled is how long a profile is taken.
+const profiled = 15 * time.Second
+
+// profile takes the first of the servers, doors, sessions and sizes that were chosen.
 func profile(ctx context.Context, c config) error {
-	c.settings.Servers = []string{report.Ours}
-	return withBench(ctx, c.settings, func(b *measure.Bench) error {
-		return b.Profile(ctx, c.profile, 64, 32, 5*time.Second)
+	s := c.settings
+	return withBench(ctx, s, func(b *measure.Bench) error {
+		return b.Profile(ctx, c.profile, s.Servers[0], s.Doors[0], s.Sessions[0], s.Sizes[0], profiled)
 	})
 }
 

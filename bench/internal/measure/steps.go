@@ -189,24 +189,24 @@ func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, e
 	return out, nil
 }
 
-// Profile writes a CPU profile of ours under steps over /ws to a file.
-func (b *Bench) Profile(ctx context.Context, file string, sessions, size int, d time.Duration) error {
-	b.logf("a profile of ours: %d sessions, %d bytes", sessions, size)
-	door, err := load.DoorOf(wsStep)
+// Profile writes a CPU profile of a Go server under steps by one door to a file.
+func (b *Bench) Profile(ctx context.Context, file, name, door string, sessions, size int, d time.Duration) error {
+	b.logf("a profile of %s, steps by %s: %d sessions, %d bytes", name, door, sessions, size)
+	into, err := load.DoorOf(door)
 	if err != nil {
 		return err
 	}
-	server, err := b.start(ctx, report.Ours)
+	server, err := b.start(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
-	group, err := load.Open(ctx, door, b.target(server, wsStep, size), sessions)
+	group, err := load.Open(ctx, into, b.target(server, door, size), sessions)
 	if err != nil {
 		return err
 	}
 	defer group.Cut()
-	if _, err := group.Run(ctx, time.Second, load.NewRecorder()); err != nil {
+	if _, err := group.Run(ctx, time.Second, load.NewRecorder()); err != nil { // heaps and buffers find their sizes
 		return err
 	}
 	f, err := os.Create(file)

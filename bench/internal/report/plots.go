@@ -84,7 +84,9 @@ var colours = map[string]color.Color{
 
 const (
 	plotWidth  = 16 * vg.Centimeter
-	plotHeight = 9 * vg.Centimeter
+	plotHeight = 10 * vg.Centimeter
+	margin     = 1.25 // beside the first and the last point, as a factor
+	legendRoom = 20   // above the highest, likewise
 )
 
 // draw writes the chart as an SVG file.
@@ -93,7 +95,7 @@ func (c chart) draw(dir string) error {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(c.ticks), decades{}
-	p.Legend.Top, p.Legend.XOffs = true, vg.Millimeter
+	p.Legend.Top, p.Legend.XOffs, p.Legend.Padding = true, -2*vg.Millimeter, vg.Millimeter
 	p.Legend.ThumbnailWidth = 8 * vg.Millimeter
 	p.Add(plotter.NewGrid())
 	for _, l := range c.lines {
@@ -106,7 +108,7 @@ func (c chart) draw(dir string) error {
 		p.Add(pl, points)
 		p.Legend.Add(l.server, pl, points)
 	}
-	p.Y.Max *= 30 // room for the legend
+	p.X.Min, p.X.Max, p.Y.Max = p.X.Min/margin, p.X.Max*margin, p.Y.Max*legendRoom
 	return p.Save(plotWidth, plotHeight, filepath.Join(dir, c.file+".svg"))
 }
 

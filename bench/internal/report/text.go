@@ -153,6 +153,8 @@ func number(v float64) string {
 // size is bytes in a fitting unit.
 func size(b int64) string {
 	switch {
+	case b >= 4<<30:
+		return fmt.Sprintf("%.1f GiB", float64(b)/(1<<30))
 	case b >= 10<<20 || b >= 1<<20 && b%(1<<20) == 0:
 		return number(float64(b>>20)) + " MiB"
 	case b >= 1<<20:
