@@ -109,8 +109,8 @@ func (b *Bench) logf(format string, args ...any) {
 	fmt.Fprintf(b.settings.Log, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }
 
-func (b *Bench) start(ctx context.Context, name string) (*proc.Server, error) {
-	return proc.Start(ctx, name, nil, b.programs[name].args...)
+func (b *Bench) start(ctx context.Context, name string, args ...string) (*proc.Server, error) {
+	return proc.Start(ctx, name, nil, slices.Concat(b.programs[name].args, args)...)
 }
 
 // having are the servers that have a door, in one order.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/openenv-go/openenv-go/bench/internal/load"
@@ -19,14 +20,16 @@ type contender struct {
 	// load loads it for d and returns how long that took.
 	load   func(ctx context.Context, d time.Duration, r *load.Recorder) (time.Duration, error)
 	rounds []report.Round
+	// failure is what ended its part, such as a reply that was wrong. The others go on, and the report tells.
+	failure error
 }
 
 // compete has the contenders loaded in turns. A round has many short ones, in an order that changes.
 func (b *Bench) compete(ctx context.Context, all []*contender) error {
 	s := b.settings
 	for _, c := range all { // heaps and buffers find their sizes
-		if _, err := c.load(ctx, s.Turn, load.NewRecorder()); err != nil {
-			return fmt.Errorf("%s: %w", c.server.Name, err)
+		if c.failure == nil {
+			_, c.failure = c.load(ctx, s.Turn, load.NewRecorder())
 		}
 	}
 	for range s.Rounds {
@@ -38,11 +41,8 @@ func (b *Bench) compete(ctx context.Context, all []*contender) error {
 		for range s.Turns {
 			for _, i := range order {
 				// Who is so slow that a turn lasts as long as all of them has had enough.
-				if rounds[i].Elapsed > time.Duration(s.Turns)*s.Turn {
-					continue
-				}
-				if err := all[i].turn(ctx, s.Turn, &rounds[i], latencies[i]); err != nil {
-					return fmt.Errorf("%s: %w", all[i].server.Name, err)
+				if all[i].failure == nil && rounds[i].Elapsed <= time.Duration(s.Turns)*s.Turn {
+					all[i].failure = all[i].turn(ctx, s.Turn, &rounds[i], latencies[i])
 				}
 			}
 			slices.Reverse(order)
@@ -52,7 +52,12 @@ func (b *Bench) compete(ctx context.Context, all []*contender) error {
 			c.rounds = append(c.rounds, rounds[i])
 		}
 	}
-	return nil
+	for _, c := range all {
+		if c.failure != nil {
+			b.logf("%s FAILED: %v; it wrote:\n%s", c.server.Name, c.failure, c.server.Output())
+		}
+	}
+	return ctx.Err()
 }
 
 func (c *contender) turn(ctx context.Context, d time.Duration, r *report.Round, latencies *load.Recorder) error {
@@ -67,9 +72,38 @@ func (c *contender) turn(ctx context.Context, d time.Duration, r *report.Round, 
 	return add(r, c.server, before, elapsed)
 }
 
+// outcome is its rounds, or why there are none that tell.
+func (c *contender) outcome() (rounds []report.Round, failure string) {
+	if c.failure != nil {
+		return nil, c.failure.Error()
+	}
+	return c.rounds, ""
+}
+
+// manyBytes is how much the texts of all sessions may be for servers to run side by side. With more they run one after the
+// other, since what they hold of the messages of their own turns would fill the memory together; and ours is told to take
+// as much, which it refuses by default.
+const manyBytes = 256 << 20
+
 // Steps measures steps by one door.
 func (b *Bench) Steps(ctx context.Context, door string, sessions, size int) (out []report.Steps, err error) {
 	b.logf("steps by %s: %d sessions, %d bytes", door, sessions, size)
+	servers := b.having(door)
+	if sessions*size <= manyBytes {
+		return b.steps(ctx, door, sessions, size, servers)
+	}
+	for _, name := range servers {
+		one, err := b.steps(ctx, door, sessions, size, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+// steps has some servers compete.
+func (b *Bench) steps(ctx context.Context, door string, sessions, size int, servers []string) (out []report.Steps, err error) {
 	d, err := load.DoorOf(door)
 	if err != nil {
 		return nil, err
@@ -80,16 +114,20 @@ func (b *Bench) Steps(ctx context.Context, door string, sessions, size int) (out
 			c.server.Stop()
 		}
 	}()
-	for _, name := range b.having(door) {
-		server, err := b.start(ctx, name)
+	for _, name := range servers {
+		var args []string
+		if name == report.Ours && sessions*size > manyBytes {
+			args = []string{"-max-in-flight", strconv.Itoa(report.MaxInFlight)}
+		}
+		server, err := b.start(ctx, name, args...)
 		if err != nil {
 			return nil, err
 		}
 		c := &contender{server: server}
 		all = append(all, c)
 		group, err := load.Open(ctx, d, b.target(server, door, size), sessions)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if c.failure = err; err != nil {
+			continue
 		}
 		defer group.Cut()
 		c.load = group.Run
@@ -102,7 +140,9 @@ func (b *Bench) Steps(ctx context.Context, door string, sessions, size int) (out
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, report.Steps{Door: door, Sessions: sessions, Size: size, Server: c.server.Name, Rounds: c.rounds, RSS: status.RSS})
+		one := report.Steps{Door: door, Sessions: sessions, Size: size, Server: c.server.Name, RSS: status.RSS}
+		one.Rounds, one.Failure = c.outcome()
+		out = append(out, one)
 	}
 	return out, nil
 }
@@ -131,9 +171,7 @@ func (b *Bench) Opens(ctx context.Context) (out []report.Opens, err error) {
 		c := &contender{server: server}
 		all = append(all, c)
 		clients, err := load.NewClients(ctx, d, b.target(server, wsStep, smallText))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+		c.failure = err
 		c.load = func(ctx context.Context, turn time.Duration, r *load.Recorder) (time.Duration, error) {
 			return clients.Churn(ctx, opening, turn, r)
 		}
@@ -142,7 +180,9 @@ func (b *Bench) Opens(ctx context.Context) (out []report.Opens, err error) {
 		return nil, err
 	}
 	for _, c := range all {
-		out = append(out, report.Opens{Server: c.server.Name, Width: opening, Rounds: c.rounds})
+		one := report.Opens{Server: c.server.Name, Width: opening}
+		one.Rounds, one.Failure = c.outcome()
+		out = append(out, one)
 	}
 	return out, nil
 }
@@ -184,7 +224,9 @@ func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, e
 		return nil, err
 	}
 	for i, door := range []string{"alone", fmt.Sprintf("beside %d", idle)} {
-		out = append(out, report.Steps{Door: door, Sessions: sessions, Size: smallText, Server: report.Ours, Rounds: all[i].rounds})
+		one := report.Steps{Door: door, Sessions: sessions, Size: smallText, Server: report.Ours}
+		one.Rounds, one.Failure = all[i].outcome()
+		out = append(out, one)
 	}
 	return out, nil
 }

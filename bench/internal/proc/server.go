@@ -126,7 +126,7 @@ func (s *Server) Stop() {
 }
 
 // keptLog is how much of a server's log is shown.
-const keptLog = 8 << 10
+const keptLog = 2 << 10
 
 // Output is what the server has printed, and the end of its log.
 func (s *Server) Output() string {

@@ -43,7 +43,7 @@ func charts(r Results) (all []chart) {
 func overSessions(r Results, file, title, y string, f func(Round) float64) chart {
 	c := chart{file: file, title: title, x: "sessions", y: y}
 	for _, s := range r.Steps {
-		if s.Door == "ws-step" && s.Size == barSize {
+		if s.Door == "ws-step" && s.Size == barSize && s.Failure == "" {
 			c.add(s.Server, float64(s.Sessions), number(float64(s.Sessions)), over(s.Rounds, f))
 		}
 	}
@@ -53,7 +53,7 @@ func overSessions(r Results, file, title, y string, f func(Round) float64) chart
 func overSizes(r Results, file, title, door string, sessions int) chart {
 	c := chart{file: file, title: title, x: "size of the text", y: "microseconds"}
 	for _, s := range r.Steps {
-		if s.Door == door && s.Sessions == sessions {
+		if s.Door == door && s.Sessions == sessions && s.Failure == "" {
 			c.add(s.Server, float64(s.Size), size(int64(s.Size)), over(s.Rounds, func(r Round) float64 { return cost(r) / 1e3 }))
 		}
 	}

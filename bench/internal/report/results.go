@@ -18,6 +18,9 @@ const (
 	GoSDK     = "go-sdk"
 )
 
+// MaxInFlight is how many bytes of messages ours is told to hold where a thousand sessions send a mebibyte each at once.
+const MaxInFlight = 16 << 30
+
 // Results are those of one run.
 type Results struct {
 	Machine  proc.Machine
@@ -44,7 +47,8 @@ type Steps struct {
 	Size     int // of the texts, in bytes
 	Server   string
 	Rounds   []Round
-	RSS      int64 // at the end
+	RSS      int64  // at the end
+	Failure  string // what ended the measurement, where there are no rounds: a wrong reply, say
 }
 
 // A Round is a share of the measurement that is compared with the same round of others.
@@ -64,9 +68,10 @@ func (r Round) Cost() time.Duration { return r.CPU / time.Duration(max(1, r.Coun
 
 // Opens are openings of sessions at one server.
 type Opens struct {
-	Server string
-	Width  int // how many at once
-	Rounds []Round
+	Server  string
+	Width   int // how many at once
+	Rounds  []Round
+	Failure string
 }
 
 // Idle is what a session costs that nobody uses.

@@ -55,13 +55,16 @@ func stepTables(r Results) (all []table) {
 				"sessions", "text", "server", "steps/s", "p50", "p99", "max", "server CPU per step", "client CPU per step", "resident memory"}})
 		}
 		t := &all[len(all)-1]
-		t.rows = append(t.rows, append([]string{number(float64(s.Sessions)), size(int64(s.Size)), s.Server}, append(roundCells(s.Rounds), size(s.RSS))...))
+		t.rows = append(t.rows, append([]string{number(float64(s.Sessions)), size(int64(s.Size)), s.Server}, append(roundCells(s.Rounds, s.Failure), size(s.RSS))...))
 	}
 	return all
 }
 
 // roundCells are the medians of rounds, of steps or openings.
-func roundCells(rounds []Round) []string {
+func roundCells(rounds []Round, failure string) []string {
+	if failure != "" {
+		return []string{"failed: " + shorten(failure), "", "", "", "", ""}
+	}
 	return []string{
 		number(over(rounds, Round.PerSecond)),
 		duration(over(rounds, func(r Round) time.Duration { return r.P50 })),
@@ -70,6 +73,17 @@ func roundCells(rounds []Round) []string {
 		duration(over(rounds, Round.Cost)),
 		duration(over(rounds, func(r Round) time.Duration { return r.ClientCPU / time.Duration(max(1, r.Count)) })),
 	}
+}
+
+// shown is how much of a failure a table has room for.
+const shown = 120
+
+func shorten(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	if len(text) > shown {
+		text = strings.ToValidUTF8(text[:shown], "") + "…"
+	}
+	return strings.ReplaceAll(text, "|", "/")
 }
 
 func doorTitle(door string) string {
@@ -94,7 +108,7 @@ func opensTable(r Results) table {
 	t := table{title: "Opening sessions: connect to `/ws`, reset, reply", head: []string{
 		"server", "at once", "opened per second", "p50", "p99", "max", "server CPU of one", "client CPU of one"}}
 	for _, o := range r.Opens {
-		t.rows = append(t.rows, append([]string{o.Server, number(float64(o.Width))}, roundCells(o.Rounds)...))
+		t.rows = append(t.rows, append([]string{o.Server, number(float64(o.Width))}, roundCells(o.Rounds, o.Failure)...))
 	}
 	return t
 }
@@ -114,7 +128,7 @@ func idleTable(r Results) table {
 func besideTable(r Results) table {
 	t := table{title: "Steps over `/ws` with idle sessions beside", head: []string{"", "steps/s", "p50", "p99", "max", "server CPU per step", "client CPU per step"}}
 	for _, s := range r.Beside {
-		t.rows = append(t.rows, append([]string{s.Door}, roundCells(s.Rounds)...))
+		t.rows = append(t.rows, append([]string{s.Door}, roundCells(s.Rounds, s.Failure)...))
 	}
 	return t
 }

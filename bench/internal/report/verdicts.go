@@ -87,7 +87,7 @@ func atLeast(what string, bar float64, a, b []Round, f func(Round) float64) (ver
 }
 
 func compared(what string, a, b []Round, f func(Round) float64) (v verdict, got float64, ok bool) {
-	if len(a) == 0 || len(b) == 0 {
+	if len(a) == 0 || len(b) == 0 { // not measured, or failed, which the table tells
 		return v, 0, false
 	}
 	got = ratio(a, b, f)

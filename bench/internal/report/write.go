@@ -29,7 +29,7 @@ each as a process of its own, and drives them with one load generator in one run
 
 | server | what it is |
 |---|---|
-| openenv-go | this project, by ` + "`transport.Main`" + ` with its defaults but the number of sessions; its log goes to a file |
+| openenv-go | this project, with its defaults but the number of sessions, and a log like ` + "`transport.Main`" + `'s, which goes to a file |
 | openenv (Python) | the reference, openenv 0.10.0 on uvicorn with uvloop and httptools, without an access log and with as many sessions as are asked for |
 | floor | a bare loop over coder/websocket that decodes the whole frame with encoding/json and writes the same reply, byte for byte, from a typed struct |
 | net/http echo | a bare handler that decodes the whole request with encoding/json and writes the same reply, byte for byte, from a typed struct |
@@ -44,6 +44,9 @@ The load generator shares the cores with the servers, so that steps per second a
 what a server costs is its CPU time per step, user and system, by the kernel's clock of its process. The servers are loaded in
 turns, in an order that changes, so that what slows one slows the others; a ratio is taken within a round of such turns, and
 what is told is the median of all rounds.
+
+Where a thousand sessions send a mebibyte each, the servers run one after the other, for want of memory, and this one is told
+to hold 16 GiB of messages (` + "`Options.MaxInFlight`" + `): by default it refuses to hold more than one.
 
 `
 
