@@ -63,7 +63,7 @@ func (g *Group) Close() error {
 }
 
 // patience is how long the last steps of a run may take beyond its time.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // Run has every session take step after step for d, at least one, and waits for all replies. It returns how long that
 // took in all. Latencies go to r. The first reply that is wrong, or does not come, ends the run and the group.

@@ -80,16 +80,16 @@ func (c *contender) outcome() (rounds []report.Round, failure string) {
 	return c.rounds, ""
 }
 
-// manyBytes is how much the texts of all sessions may be for servers to run side by side. With more they run one after the
+// ManyBytes is how much the texts of all sessions may be for servers to run side by side. With more they run one after the
 // other, since what they hold of the messages of their own turns would fill the memory together; and ours is told to take
 // as much, which it refuses by default.
-const manyBytes = 256 << 20
+const ManyBytes = 256 << 20
 
 // Steps measures steps by one door.
 func (b *Bench) Steps(ctx context.Context, door string, sessions, size int) (out []report.Steps, err error) {
 	b.logf("steps by %s: %d sessions, %d bytes", door, sessions, size)
 	servers := b.having(door)
-	if sessions*size <= manyBytes {
+	if sessions*size <= ManyBytes {
 		return b.steps(ctx, door, sessions, size, servers)
 	}
 	for _, name := range servers {
@@ -116,7 +116,7 @@ func (b *Bench) steps(ctx context.Context, door string, sessions, size int, serv
 	}()
 	for _, name := range servers {
 		var args []string
-		if name == report.Ours && sessions*size > manyBytes {
+		if name == report.Ours && sessions*size > ManyBytes {
 			args = []string{"-max-in-flight", strconv.Itoa(report.MaxInFlight)}
 		}
 		server, err := b.start(ctx, name, args...)
