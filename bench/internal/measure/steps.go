@@ -82,7 +82,7 @@ func (c *contender) outcome() (rounds []report.Round, failure string) {
 
 // ManyBytes is how much the texts of all sessions may be for servers to run side by side. With more they run one after the
 // other, since what they hold of the messages of their own turns would fill the memory together; and ours is told to take
-// as much, which it refuses by default.
+// as much, which it refuses by default, and to take its time.
 const ManyBytes = 256 << 20
 
 // Steps measures steps by one door.
@@ -117,7 +117,7 @@ func (b *Bench) steps(ctx context.Context, door string, sessions, size int, serv
 	for _, name := range servers {
 		var args []string
 		if name == report.Ours && sessions*size > ManyBytes {
-			args = []string{"-max-in-flight", strconv.Itoa(report.MaxInFlight)}
+			args = []string{"-max-in-flight", strconv.Itoa(report.MaxInFlight), "-tool-timeout", "10m"}
 		}
 		server, err := b.start(ctx, name, args...)
 		if err != nil {

@@ -46,8 +46,8 @@ turns, in an order that changes, so that what slows one slows the others; a rati
 what is told is the median of all rounds.
 
 Where a thousand sessions send a mebibyte each, the servers run one after the other, for want of memory, and this one is told
-to hold 16 GiB of messages (` + "`Options.MaxInFlight`" + `): by default it refuses to hold more than one. That takes very long, and is
-measured over ` + "`/ws`" + ` alone.
+to hold 16 GiB of messages (` + "`Options.MaxInFlight`" + `): by default it refuses to hold more than one; and to give a call more than 30 s.
+That takes very long, and is measured over ` + "`/ws`" + ` alone.
 
 `
 

@@ -9,9 +9,6 @@ import (
 // filler is what texts are filled up with: all that JSON encoders treat alike, escapes and non-ASCII letters among it.
 const filler = "The \"fog organ\" hums at dawn.\nA tide clock by the naïve café strikes eight; 73 eels lift their heads. "
 
-// tagLength is the length of a tag in bytes.
-const tagLength = len("c0000n00000000")
-
 // Tag returns what makes a text unlike all others: who sends it and when. It is ASCII letters and digits, of one length.
 func Tag(client, n int) string { return fmt.Sprintf("c%04xn%08x", client&0xffff, uint32(n)) }
 

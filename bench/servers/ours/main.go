@@ -69,6 +69,7 @@ func main() {
 	var o transport.Options
 	flag.IntVar(&o.Sessions.Max, "max-sessions", 0, "how many sessions at once; 0: the default")
 	flag.Int64Var(&o.MaxInFlight, "max-in-flight", 0, "bytes of all long messages that are being read or answered; 0: the default")
+	flag.DurationVar(&o.Sessions.ToolTimeout, "tool-timeout", 0, "deadline of a tool call; 0: the default")
 	flag.Parse()
 	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil)) // as transport.Main has it
 	host.Debug()
