@@ -105,7 +105,7 @@ func parse(args []string) (c config, err error) {
 
 func quick(s measure.Settings) measure.Settings {
 	s.Rounds, s.Turns, s.Turn, s.Idle, s.Starts = 3, 2, 100*time.Millisecond, 1_000, 3
-	s.Sessions, s.Sizes = []int{1, 64}, []int{32, 4 << 10}
+	s.Sessions, s.Sizes = []int{1, 64}, []int{32}
 	return s
 }
 

@@ -106,6 +106,23 @@ func (g *Group) Run(ctx context.Context, d time.Duration, r *Recorder) (time.Dur
 	return time.Since(begin), ctx.Err()
 }
 
+// Once has every session take one step, some of them at a time.
+func (g *Group) Once(ctx context.Context) error {
+	defer context.AfterFunc(ctx, g.Cut)()
+	var eg errgroup.Group
+	eg.SetLimit(opening)
+	for i, s := range g.sessions {
+		eg.Go(func() error {
+			if err := s.Step(g.steps[i]); err != nil {
+				return fmt.Errorf("session %d: %w", i, err)
+			}
+			g.steps[i]++
+			return nil
+		})
+	}
+	return eg.Wait()
+}
+
 // Clients are sessions that come and go, each when it is asked for.
 type Clients struct {
 	door Door
