@@ -50,7 +50,7 @@ func newCoder(ctx context.Context, own codemode.Limits) (*coder, error) {
 	c := &coder{limits: o.Limits.Or(own).Or(codemode.Defaults())}
 	err := c.limits.Check()
 	if err == nil {
-		c.pool, err = sandbox.New(sandbox.Options{Processes: o.Processes, Memory: c.limits.Memory, Log: logOf(ctx)})
+		c.pool, err = sandbox.New(sandbox.Options{Processes: o.Processes, Memory: c.limits.Memory, Wait: c.limits.Time, Log: logOf(ctx)})
 	}
 	if _, unsupported := errors.AsType[*sandbox.UnsupportedError](err); unsupported {
 		c.cannot = err // the other tools are there all the same, for who writes an environment on another system
@@ -80,7 +80,7 @@ func (c *coder) close() {
 	}
 }
 
-// traits give the code its time, and as much again to find a process that is free and to end.
+// traits give the code its time, and as much again for the wait for a process that is free.
 func (c *coder) traits() tools.Traits { return tools.Traits{Deadline: 2 * c.limits.Time} }
 
 type codeInput struct {
@@ -205,6 +205,9 @@ func (r *codeRun) do(ctx context.Context, in codeInput) (*mcp.CallToolResult, er
 	job.Limits.Time = in.time(c.limits.Time)
 	o, err := c.pool.Run(ctx, job, r.call)
 	r.running.Wait()
+	if busy, ok := errors.AsType[*sandbox.BusyError](err); ok {
+		i.session.log.Warn("code found no process", "event", "code_busy", "waited", busy.Waited, "processes", busy.Processes)
+	}
 	if err != nil {
 		return nil, err
 	}

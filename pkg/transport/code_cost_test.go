@@ -59,11 +59,14 @@ func slowly(t *testing.T, addr string) net.Conn {
 
 // TestTenCallsInCodeBeatThreeSteps: over a wire with latency, code that calls ten tools is answered before three steps are.
 func TestTenCallsInCodeBeatThreeSteps(t *testing.T) {
+	if RaceDetector {
+		t.Skip("the race detector makes everything dear, and not by the same factor")
+	}
 	var log stepsLog
 	_, base := start(t, codeEnv(&log, codemode.Limits{}), labOptions(false))
 	addr := strings.TrimPrefix(base, "http://")
 	dialSlowly := func() wsClient {
-		web := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return slowly(t, addr), nil }}}
+		web := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return slowly(t, addr), nil }}}
 		return dialOver(t, base+"/ws", &websocket.DialOptions{HTTPClient: web})
 	}
 	slow, fast := dialSlowly(), dial(t, base+"/ws")

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -23,12 +24,24 @@ type Options struct {
 	Processes int
 	// Memory is how many bytes a run may hold, whatever its job says. 0: that of [codemode.Defaults]. The least is 16 MiB.
 	Memory int64
+	// Wait is how long a run may wait for its turn. 0: as long as its context lets it.
+	Wait time.Duration
 	// Log is told of children that start and end. nil: nobody is.
 	Log *slog.Logger
 }
 
 // ErrClosed is what runs end with when their pool is closed.
 var ErrClosed = errors.New("the pool of processes that run code is closed")
+
+// A BusyError says that a run found no place in time, and has not begun.
+type BusyError struct {
+	Waited    time.Duration
+	Processes int // all of them at work
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the code waited %v for one of %d processes and did not run: others run code on this server; try again", e.Waited, e.Processes)
+}
 
 // An UnsupportedError says that this system cannot run code in bounded processes.
 type UnsupportedError struct{ System string }
@@ -101,13 +114,13 @@ func (p *Pool) Bound() int64 {
 // where call does not return when its context is done. The memory of a job is at most that of [Options].
 //
 // When ctx ends, the child is killed at once, and Run returns ctx's cause as soon as a call that is under way has returned.
-// Other errors are [ErrClosed], a [*StartError] or a [*BrokenError]; a limit that was reached is part of the outcome.
+// Other errors are [ErrClosed], a [*BusyError], a [*StartError] or a [*BrokenError]; a limit that was reached is part of the outcome.
 func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc) (o codemode.Outcome, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(ErrClosed) })()
-	if err := p.places.Acquire(ctx, 1); err != nil {
-		return o, context.Cause(ctx)
+	if err := p.enter(ctx); err != nil {
+		return o, err
 	}
 	job.Limits = job.Limits.Or(codemode.Defaults())
 	job.Limits.Memory = min(job.Limits.Memory, p.options.Memory)
@@ -124,6 +137,23 @@ func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc
 		c = nil
 	}
 	return o, &StartError{Reason: "two in a row ended before they began the code"}
+}
+
+// enter takes a place.
+func (p *Pool) enter(ctx context.Context) error {
+	if p.places.TryAcquire(1) {
+		return nil
+	}
+	wait := ctx
+	if p.options.Wait > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeoutCause(ctx, p.options.Wait, &BusyError{p.options.Wait, p.options.Processes})
+		defer cancel()
+	}
+	if p.places.Acquire(wait, 1) != nil {
+		return context.Cause(wait)
+	}
+	return nil
 }
 
 // leave gives up a run's place, once its child, if it has one, is ready for another or gone. A run's caller does not wait for an end.

@@ -329,6 +329,24 @@ func TestWaitIsNotTime(t *testing.T) {
 	}
 }
 
+// TestBusy: a run that finds no place in time has not begun, and says so.
+func TestBusy(t *testing.T) {
+	p := newPool(t, sandbox.Options{Processes: 1, Wait: 50 * time.Millisecond})
+	_, err := p.Run(t.Context(), codemode.Job{Code: "echo(v=1)", Tools: tools}, func(context.Context, string, json.RawMessage) (codemode.Answer, error) {
+		_, err := p.Run(t.Context(), codemode.Job{Code: "1"}, nil)
+		if busy, ok := errors.AsType[*sandbox.BusyError](err); !ok || busy.Processes != 1 {
+			t.Errorf("the second run: %v", err)
+		}
+		return codemode.Answer{Value: json.RawMessage("1")}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if o := runJob(t, p, codemode.Job{Code: "2"}); string(o.Result) != "2" { // its place is free again
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestPanicOfATool: it goes to the caller, and no child is left behind.
 func TestPanicOfATool(t *testing.T) {
 	p := newPool(t, sandbox.Options{Processes: 1})
