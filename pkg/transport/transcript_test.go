@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/codemode"
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/transcript"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -93,26 +94,36 @@ func serveTranscript(t *testing.T, words []string) (base string) {
 	return hs.URL
 }
 
+var parrotEnv = gym.Environment[*parrot]{
+	Name:         "parrot",
+	Description:  "Repeats what it hears.",
+	Version:      "1.2.0",
+	Author:       "A. Author",
+	DocsURL:      "https://example.com/parrot",
+	Instructions: "Say bye to end the episode.",
+	New:          func(context.Context, *gym.Session) (*parrot, error) { return &parrot{}, nil },
+	Tools: tools.New(
+		tools.Func("say", "Say it again.", (*parrot).say),
+		tools.Func("measure", "Measure a text.", (*parrot).measure),
+		tools.Do("hush", "Say nothing.", (*parrot).hush),
+		tools.Func("sing", "Sing, which it cannot.", (*parrot).sing),
+		tools.Modes("fly", "Fly away.", tools.Production((*parrot).say)),
+	),
+	State: gym.StateOf((*parrot).state),
+	After: (*parrot).score,
+}
+
+// coder is the parrot with code mode.
+func coder() gym.Definition {
+	env := parrotEnv
+	env.Name, env.CodeMode = "coder", &codemode.Limits{}
+	return env
+}
+
 // transcriptEnvironments are the environments that transcripts are played on.
 var transcriptEnvironments = map[string]gym.Definition{
-	"parrot": gym.Environment[*parrot]{
-		Name:         "parrot",
-		Description:  "Repeats what it hears.",
-		Version:      "1.2.0",
-		Author:       "A. Author",
-		DocsURL:      "https://example.com/parrot",
-		Instructions: "Say bye to end the episode.",
-		New:          func(context.Context, *gym.Session) (*parrot, error) { return &parrot{}, nil },
-		Tools: tools.New(
-			tools.Func("say", "Say it again.", (*parrot).say),
-			tools.Func("measure", "Measure a text.", (*parrot).measure),
-			tools.Do("hush", "Say nothing.", (*parrot).hush),
-			tools.Func("sing", "Sing, which it cannot.", (*parrot).sing),
-			tools.Modes("fly", "Fly away.", tools.Production((*parrot).say)),
-		),
-		State: gym.StateOf((*parrot).state),
-		After: (*parrot).score,
-	},
+	"parrot": parrotEnv,
+	"coder":  coder(),
 	"hilo": gym.Environment[*hilo]{
 		Name:  "hilo",
 		New:   func(context.Context, *gym.Session) (*hilo, error) { return &hilo{}, nil },
