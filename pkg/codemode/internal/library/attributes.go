@@ -129,10 +129,14 @@ var instead = map[string]map[string]string{
 		"has_key": "write key in d", "iteritems": "write d.items()", "append": "write d[key] = value", "add": "write d[key] = value", "sort": "write sorted(d.items())",
 		"length": "write len(d)",
 	},
-	"set": {"append": "write s.add(x)", "extend": "write s.update(xs)", "sort": "write sorted(s)"},
+	"deque":    {"push": "write q.append(x)", "enqueue": "write q.append(x)", "dequeue": "write q.popleft()", "shift": "write q.popleft()", "sort": "write sorted(q)"},
+	"iterator": {"sort": "write sorted(xs)", "append": "make a list of it first: list(xs)", "next": "write next(it)"},
+	keysView:   {"sort": "write sorted(d)", "append": "write d[key] = value", "index": "make a list of it first: list(d)"},
+	itemsView:  {"sort": "write sorted(d.items())", "append": "write d[key] = value"},
+	"set":      {"append": "write s.add(x)", "extend": "write s.update(xs)", "sort": "write sorted(s)"},
 	"module": {
 		"dump": "there are no files: dumps gives text", "load": "there are no files: loads takes text", "namedtuple": "use a dict, or a tuple",
-		"deque": "use a list: append, pop() and pop(0)", "ChainMap": "use {**a, **b}",
+		"ChainMap": "use {**a, **b}",
 	},
 }
 

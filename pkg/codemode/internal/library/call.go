@@ -2,6 +2,7 @@ package library
 
 import (
 	"math"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -105,6 +106,59 @@ func (c *call) call(f starlark.Value, args ...starlark.Value) (starlark.Value, e
 		return nil, fault.New("TypeError", "%s is not callable", typeName(f))
 	}
 	return starlark.Call(c.thread, f, args, nil)
+}
+
+// hiddenMethod is x.name that is called.
+func hiddenMethod(c *call) (starlark.Value, error) {
+	f, err := hiddenAttr(c)
+	if err != nil {
+		return nil, err
+	}
+	return f, c.callable(f, "."+string(c.args[1].(starlark.String)))
+}
+
+// hiddenCallee is a value that is called, whose name is the second argument.
+func hiddenCallee(c *call) (starlark.Value, error) {
+	name, _ := starlark.AsString(c.args[1])
+	return c.args[0], c.callable(c.args[0], name)
+}
+
+// callable refuses to call what is no function.
+func (c *call) callable(f starlark.Value, name string) error {
+	if _, ok := f.(starlark.Callable); ok {
+		return nil
+	}
+	what := typeName(f)
+	e := fault.New("TypeError", "%s is not callable: it is no function", what)
+	if name != "" {
+		e.Message = name + " is of type " + what + ", which is not callable: it is no function"
+	}
+	switch {
+	case f == starlark.None:
+		return e.Hinted("a function without return gives None; leave the parentheses out where a value is meant")
+	case name != "" && c.isBuiltin(name):
+		return e.Hinted("the code gives %s a value of its own, which hides the function: name the variable otherwise", name)
+	case strings.HasPrefix(name, "."):
+		return e.Hinted("leave the parentheses out: %s is a value", name)
+	}
+	switch f.(type) {
+	case *starlark.List, *starlark.Dict, starlark.Tuple, starlark.String:
+		return e.Hinted("an element is x[…], in brackets; leave the parentheses out where the value itself is meant")
+	}
+	return e.Hinted("leave the parentheses out, or look where it was last assigned; a product is written with *")
+}
+
+// isBuiltin tells whether a name is that of a builtin or type.
+func (c *call) isBuiltin(name string) bool {
+	if builtins()[name] != nil {
+		return true
+	}
+	for _, t := range c.types {
+		if t.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // asIndex is v as an integer, cut off where no length reaches.

@@ -63,6 +63,7 @@ func (l *library) collections() *starlarkstruct.Module {
 		"Counter":     l.builtin("Counter", counter),
 		"defaultdict": l.builtin("defaultdict", defaultDict),
 		"OrderedDict": l.builtin("OrderedDict", builtinDict),
+		"deque":       l.types["deque"],
 	}}
 }
 
@@ -241,7 +242,7 @@ func counterElements(c *call) (starlark.Value, error) {
 		}
 		return nil
 	})
-	return starlark.NewList(g.values), err
+	return &iterator{g.values}, err
 }
 
 func counterSubtract(c *call) (starlark.Value, error) {

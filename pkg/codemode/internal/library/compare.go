@@ -53,9 +53,18 @@ func (c *call) equalAt(x, y starlark.Value, depth int) (bool, error) {
 		if y, ok := y.(*starlark.Dict); ok {
 			return c.dictsEqual(x, y, depth)
 		}
+	case *deque:
+		if y, ok := y.(*deque); ok {
+			return c.rowsEqual(x, y, depth)
+		}
+	case *view:
+		return c.viewsEqual(x, y, depth)
 	case *starlark.Set:
-		if y, ok := y.(*starlark.Set); ok {
+		switch y := y.(type) {
+		case *starlark.Set:
 			return c.subset(x, y, x.Len() == y.Len())
+		case *view:
+			return c.viewsEqual(y, x, depth)
 		}
 	case starlark.Float:
 		// To Starlark, not a number equals itself.
@@ -158,9 +167,19 @@ func (c *call) compareAt(op syntax.Token, x, y starlark.Value, depth int) (bool,
 		if b, ok := y.(starlark.Tuple); ok {
 			return c.rowsOrdered(op, a, b, depth)
 		}
-	case *starlark.Set:
-		if b, ok := y.(*starlark.Set); ok {
-			return c.setsOrdered(op, a, b)
+	case *deque:
+		if b, ok := y.(*deque); ok {
+			return c.rowsOrdered(op, a, b, depth)
+		}
+	case *starlark.Set, *view:
+		left, err := c.asView(a)
+		if err != nil {
+			return false, err
+		}
+		if right, err := c.asView(y); err != nil {
+			return false, err
+		} else if right != nil {
+			return c.setsOrdered(op, left, right)
 		}
 	}
 	return false, unordered(op, x, y)

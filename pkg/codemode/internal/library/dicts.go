@@ -9,7 +9,7 @@ import (
 
 func (l *library) dictMethods() map[string]function {
 	return map[string]function{
-		"clear": dictClear, "copy": dictCopy, "fromkeys": dictFromKeys, "get": dictGet, "items": dictItems, "keys": dictKeys,
+		"clear": dictClear, "copy": dictCopy, "fromkeys": dictFromKeys, "move_to_end": dictMoveToEnd, "get": dictGet, "items": dictItems, "keys": dictKeys,
 		"pop": dictPop, "popitem": dictPopItem, "setdefault": dictSetDefault, "update": dictUpdate, "values": dictValues,
 	}
 }
@@ -98,6 +98,20 @@ func hiddenDict(c *call) (starlark.Value, error) {
 	return d, nil
 }
 
+// hiddenKeywords is what goes into a call by two stars.
+func hiddenKeywords(c *call) (starlark.Value, error) {
+	v, err := hiddenDict(c)
+	if err != nil {
+		return nil, err
+	}
+	for k := range v.(*starlark.Dict).Entries() {
+		if _, ok := k.(starlark.String); !ok {
+			return nil, fault.New("TypeError", "an argument is named by text, not by %s", Repr(k))
+		}
+	}
+	return v, nil
+}
+
 // dicts merges dicts, and reckons with Counters.
 func (c *call) dicts(op syntax.Token, a, b *starlark.Dict) (starlark.Value, error) {
 	if k := c.kind(a); k != nil && k.counter && op != syntax.SLASH {
@@ -167,7 +181,7 @@ func dictGet(c *call) (starlark.Value, error) {
 	return v, nil
 }
 
-func (c *call) listOf(words int, each func(k, v starlark.Value) starlark.Value) (starlark.Value, error) {
+func (c *call) rowOf(words int, each func(k, v starlark.Value) starlark.Value) ([]starlark.Value, error) {
 	if err := c.take(0); err != nil {
 		return nil, err
 	}
@@ -180,19 +194,22 @@ func (c *call) listOf(words int, each func(k, v starlark.Value) starlark.Value) 
 		values = append(values, each(k, v))
 		return nil
 	})
-	return starlark.NewList(values), err
+	return values, err
 }
 
 func dictItems(c *call) (starlark.Value, error) {
-	return c.listOf(4, func(k, v starlark.Value) starlark.Value { return starlark.Tuple{k, v} })
+	row, err := c.rowOf(4, func(k, v starlark.Value) starlark.Value { return starlark.Tuple{k, v} })
+	return &view{row, itemsView}, err
 }
 
 func dictKeys(c *call) (starlark.Value, error) {
-	return c.listOf(1, func(k, _ starlark.Value) starlark.Value { return k })
+	row, err := c.rowOf(1, func(k, _ starlark.Value) starlark.Value { return k })
+	return &view{row, keysView}, err
 }
 
 func dictValues(c *call) (starlark.Value, error) {
-	return c.listOf(1, func(_, v starlark.Value) starlark.Value { return v })
+	row, err := c.rowOf(1, func(_, v starlark.Value) starlark.Value { return v })
+	return starlark.NewList(row), err
 }
 
 func dictPop(c *call) (starlark.Value, error) {
@@ -226,8 +243,10 @@ func dictPopItem(c *call) (starlark.Value, error) {
 	if d.Len() == 0 {
 		return nil, fault.New("KeyError", "popitem: the dict is empty")
 	}
-	if err := c.step(d.Len() / 4); err != nil {
-		return nil, err
+	if last.Truth() {
+		if err := c.step(d.Len() / 4); err != nil {
+			return nil, err
+		}
 	}
 	var k starlark.Value
 	for key := range d.Entries() {
@@ -241,6 +260,47 @@ func dictPopItem(c *call) (starlark.Value, error) {
 		return nil, inIteration("dict")
 	}
 	return starlark.Tuple{k, v}, nil
+}
+
+// dictMoveToEnd is that of an OrderedDict.
+func dictMoveToEnd(c *call) (starlark.Value, error) {
+	var k starlark.Value
+	last := starlark.Value(starlark.True)
+	if err := c.bind("key", &k, "last?", &last); err != nil {
+		return nil, err
+	}
+	if err := c.hashable(k); err != nil {
+		return nil, err
+	}
+	d := c.recv.(*starlark.Dict)
+	v, found, err := d.Get(k)
+	if err != nil {
+		return nil, c.typeError(err)
+	}
+	if !found {
+		return nil, noKey(d, k)
+	}
+	rest := new(starlark.Dict)
+	if !last.Truth() {
+		if err := c.merge(rest, d); err != nil {
+			return nil, err
+		}
+		if err := d.Clear(); err != nil {
+			return nil, inIteration("dict")
+		}
+	}
+	if _, _, err := d.Delete(k); err != nil {
+		return nil, inIteration("dict")
+	}
+	if err := c.setKey(d, k, v); err != nil {
+		return nil, err
+	}
+	return starlark.None, c.entries(rest, func(k, v starlark.Value) error {
+		if _, there, _ := d.Get(k); there {
+			return nil
+		}
+		return c.setKey(d, k, v)
+	})
 }
 
 func dictSetDefault(c *call) (starlark.Value, error) {

@@ -162,7 +162,8 @@ func canonical(v starlark.Value) string {
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
-	if v.Type() == "range" {
+	switch v.Type() {
+	case "range", "dict_keys", "dict_items":
 		var values []starlark.Value
 		for x := range starlark.Elements(v.(starlark.Iterable)) {
 			values = append(values, x)

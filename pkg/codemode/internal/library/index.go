@@ -1,6 +1,7 @@
 package library
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -290,6 +291,16 @@ func hiddenSetIndex(c *call) (starlark.Value, error) {
 			return nil, inIteration("list")
 		}
 		return starlark.None, nil
+	case *deque:
+		at, err := c.place(x, i, x.Len())
+		if err != nil {
+			return nil, err
+		}
+		if err := x.free(); err != nil {
+			return nil, err
+		}
+		*x.at(at) = v
+		return starlark.None, nil
 	case starlark.String:
 		return nil, fault.New("TypeError", "text cannot be changed").Hinted("make a new one: s[:i] + new + s[i+1:], or s.replace(old, new)")
 	case starlark.Tuple:
@@ -342,6 +353,12 @@ func hiddenDel(c *call) (starlark.Value, error) {
 			return nil, err
 		}
 		return starlark.None, c.splice(x, at, at+1, nil)
+	case *deque:
+		at, err := c.place(x, i, x.Len())
+		if err != nil {
+			return nil, err
+		}
+		return starlark.None, c.set(x, slices.Delete(x.slice(), at, at+1))
 	}
 	return nil, fault.New("TypeError", "nothing can be deleted from %s", typeName(x))
 }

@@ -100,7 +100,8 @@ func (it *characterIterator) Next(p *starlark.Value) bool {
 
 func (*characterIterator) Done() {}
 
-// An iterator is what iter gives: next takes from it, and so does a loop.
+// An iterator is what iter gives, a generator expression, map and their like: next takes from it, and so does a loop. All of it
+// is made at once, so that it knows how many are left, and by index what they are.
 type iterator struct {
 	values []starlark.Value
 }
@@ -114,12 +115,30 @@ func (i *iterator) Hash() (uint32, error) {
 }
 func (i *iterator) Iterate() starlark.Iterator { return i }
 func (i *iterator) Done()                      {}
+func (i *iterator) Len() int                   { return len(i.values) }
+func (i *iterator) Index(k int) starlark.Value { return i.values[k] }
+
+// Slice gives a list.
+func (i *iterator) Slice(start, end, step int) starlark.Value {
+	return starlark.NewList(starlark.Tuple(i.values).Slice(start, end, step).(starlark.Tuple))
+}
+
+// hiddenGenerator makes an iterator of the list that a generator expression was lowered to.
+func hiddenGenerator(c *call) (starlark.Value, error) {
+	list := c.args[0].(*starlark.List)
+	values := make([]starlark.Value, list.Len())
+	for i := range values {
+		values[i] = list.Index(i)
+	}
+	return &iterator{values}, c.step(list.Len() / 16)
+}
 
 func (i *iterator) Next(p *starlark.Value) bool {
 	if len(i.values) == 0 {
 		return false
 	}
 	*p = i.values[0]
+	i.values[0] = nil
 	i.values = i.values[1:]
 	return true
 }
@@ -139,20 +158,22 @@ func builtinIter(c *call) (starlark.Value, error) {
 	return &iterator{values}, nil
 }
 
-// builtinNext takes the next of an iterator, or else the first of any other iterable: generators are lists here.
+// builtinNext takes the next of an iterator.
 func builtinNext(c *call) (starlark.Value, error) {
 	var x, otherwise starlark.Value
 	if err := c.take(1, &x, &otherwise); err != nil {
 		return nil, err
 	}
-	it, err := iterable(x)
-	if err != nil {
-		return nil, err
+	it, ok := x.(*iterator)
+	if !ok {
+		_, err := iterable(x)
+		if err != nil {
+			return nil, err
+		}
+		return nil, fault.New("TypeError", "next: a %s is no iterator", typeName(x)).Hinted("make one of it: next(iter(xs)); the first element is xs[0]")
 	}
-	iter := it.Iterate()
-	defer iter.Done()
 	var v starlark.Value
-	if iter.Next(&v) {
+	if it.Next(&v) {
 		return v, nil
 	}
 	if otherwise == nil {
@@ -181,7 +202,7 @@ func builtinEnumerate(c *call) (starlark.Value, error) {
 		i = i.Add(one)
 		return g.add(pair)
 	})
-	return starlark.NewList(g.values), err
+	return &iterator{g.values}, err
 }
 
 // gather is an empty list for what is made of the elements of x, each of which needs so many words.
@@ -234,13 +255,13 @@ func builtinZip(c *call) (starlark.Value, error) {
 			if bool(strict.Truth()) && uneven(iters, i) {
 				return nil, fault.New("ValueError", "zip: the arguments have different lengths")
 			}
-			return starlark.NewList(g.values), nil
+			return &iterator{g.values}, nil
 		}
 		if err := g.add(row); err != nil {
 			return nil, err
 		}
 	}
-	return starlark.NewList(g.values), nil
+	return &iterator{g.values}, nil
 }
 
 // uneven tells whether iterators that are as far as iters[i], which has ended, have more.
@@ -268,7 +289,7 @@ func builtinMap(c *call) (starlark.Value, error) {
 			}
 			return g.add(y)
 		})
-		return starlark.NewList(g.values), err
+		return &iterator{g.values}, err
 	}
 	zip := *c
 	zip.args = c.args[1:]
@@ -276,17 +297,13 @@ func builtinMap(c *call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := rows.(*starlark.List)
-	for i := range list.Len() {
-		y, err := c.call(f, list.Index(i).(starlark.Tuple)...)
-		if err != nil {
-			return nil, err
-		}
-		if err := list.SetIndex(i, y); err != nil {
+	values := rows.(*iterator).values
+	for i, row := range values {
+		if values[i], err = c.call(f, row.(starlark.Tuple)...); err != nil {
 			return nil, err
 		}
 	}
-	return list, nil
+	return rows, nil
 }
 
 func builtinFilter(c *call) (starlark.Value, error) {
@@ -308,7 +325,7 @@ func builtinFilter(c *call) (starlark.Value, error) {
 		}
 		return g.add(v)
 	})
-	return starlark.NewList(g.values), err
+	return &iterator{g.values}, err
 }
 
 func builtinReversed(c *call) (starlark.Value, error) {
@@ -324,7 +341,7 @@ func builtinReversed(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	reverse(values)
-	return starlark.NewList(values), nil
+	return &iterator{values}, nil
 }
 
 func reverse(values []starlark.Value) {

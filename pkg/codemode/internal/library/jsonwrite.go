@@ -138,6 +138,12 @@ func (w *jsonWriter) json(v starlark.Value) error {
 		return w.array(v, v)
 	case starlark.Tuple:
 		return w.array(v, v)
+	case *iterator:
+		return w.array(v, v)
+	case *view:
+		return w.array(v, v)
+	case *deque:
+		return w.array(v, v)
 	case *starlark.Dict:
 		return w.object(v)
 	}

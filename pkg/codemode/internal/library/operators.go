@@ -125,10 +125,23 @@ func (c *call) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, err
 			}
 		}
 	case *starlark.Set:
-		if b, ok := y.(*starlark.Set); ok {
+		switch b := y.(type) {
+		case *starlark.Set:
 			if v, err := c.sets(op, a, b); v != nil || err != nil {
 				return v, err
 			}
+		case *view:
+			if v, err := c.views(op, x, y); v != nil || err != nil {
+				return v, err
+			}
+		}
+	case *view:
+		if v, err := c.views(op, x, y); v != nil || err != nil {
+			return v, err
+		}
+	case *deque:
+		if b, ok := y.(*deque); ok {
+			return c.deques(op, a, b)
 		}
 	case starlark.Int, starlark.Float, starlark.Bool:
 		return c.arithmetic(op, x, y)
@@ -204,6 +217,15 @@ func (c *call) repeatText(s starlark.String, by starlark.Value) (starlark.Value,
 	return starlark.String(strings.Repeat(string(s), k)), nil
 }
 
+// listless tells of what Python's lists were in former times.
+func listless(v starlark.Value) bool {
+	switch v.(type) {
+	case *iterator, *view, *deque:
+		return true
+	}
+	return false
+}
+
 func unsupported(op syntax.Token, x, y starlark.Value) error {
 	e := fault.New("TypeError", "unsupported operands: %s %s %s", typeName(x), op, typeName(y))
 	_, left := x.(starlark.String)
@@ -215,6 +237,8 @@ func unsupported(op syntax.Token, x, y starlark.Value) error {
 		return e.Hinted("make text of the other first: str(x); or a number of the text: int(s), float(s)")
 	case (left || right) && op != syntax.IN:
 		return e.Hinted("make a number of the text first: int(s), float(s)")
+	case listless(x) || listless(y):
+		return e.Hinted("make a list of it first: list(xs)")
 	case typeName(x) == "list" || typeName(y) == "list":
 		return e.Hinted("lists are added to lists: xs + [x]; of sets there are & | - ^: set(xs)")
 	}
@@ -245,6 +269,8 @@ func (c *call) contains(y, x starlark.Value) (bool, error) {
 	case *starlark.List:
 		return c.rowHas(y, x)
 	case starlark.Tuple:
+		return c.rowHas(y, x)
+	case *deque:
 		return c.rowHas(y, x)
 	case starlark.Container:
 		if y.Type() == "range" {

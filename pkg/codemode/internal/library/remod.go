@@ -230,10 +230,10 @@ func reFindIter(c *call) (starlark.Value, error) {
 	g := gatherer{call: c}
 	text, at, err := c.region()
 	if err != nil || at > len(text) {
-		return starlark.NewList(nil), err
+		return &iterator{}, err
 	}
 	err = c.matches(c.recv.(*pattern), text, at, 0, func(m *match) error { return g.add(m) })
-	return starlark.NewList(g.values), err
+	return &iterator{g.values}, err
 }
 
 func reSub(c *call) (starlark.Value, error) {

@@ -146,6 +146,16 @@ func (w *writer) value(v starlark.Value) error {
 			return w.row("(", v, ",)", v)
 		}
 		return w.row("(", v, ")", v)
+	case *iterator:
+		return w.row("[", v, "]", v)
+	case *view:
+		return w.row("[", v, "]", v)
+	case *deque:
+		end := "])"
+		if v.max >= 0 {
+			end = "], maxlen=" + itoa(v.max) + ")"
+		}
+		return w.row("deque([", v, end, v)
 	case *starlark.Dict:
 		return w.dict(v)
 	case *starlark.Set:

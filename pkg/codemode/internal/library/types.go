@@ -73,6 +73,7 @@ func (l *library) buildTypes() {
 	add("tuple", "tuple", builtinTuple)
 	add("dict", "dict", builtinDict)
 	add("set", "set", builtinSet)
+	add("deque", "deque", builtinDeque)
 	add("range", "range", builtinRange)
 	add("NoneType", "NoneType", nil)
 	add("function", "function", nil)

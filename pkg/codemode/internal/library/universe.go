@@ -27,7 +27,7 @@ func Universe() starlark.StringDict {
 		u[name] = l.builtin(name[1:], f)
 	}
 	for _, t := range l.types {
-		if t.make != nil {
+		if t.make != nil && t.name != "deque" { // which is in collections
 			u[t.name] = t
 		}
 	}
@@ -44,6 +44,7 @@ func (l *library) buildMethods() {
 	for name, methods := range map[string]map[string]function{
 		"string": l.stringMethods(), "list": l.listMethods(), "dict": l.dictMethods(), "set": l.setMethods(), "tuple": l.tupleMethods(),
 		"pattern": l.patternMethods(), "match": l.matchMethods(), "int": l.intMethods(), "bool": l.intMethods(), "float": l.floatMethods(), "Counter": l.counterMethods(),
+		"deque": l.dequeMethods(), keysView: viewMethods(), itemsView: viewMethods(),
 	} {
 		l.methods[name] = map[string]*starlark.Builtin{}
 		for method, f := range methods {
@@ -51,6 +52,8 @@ func (l *library) buildMethods() {
 		}
 	}
 }
+
+func viewMethods() map[string]function { return map[string]function{"isdisjoint": viewIsDisjoint} }
 
 func builtins() map[string]function {
 	return map[string]function{
@@ -68,6 +71,7 @@ func hidden() map[string]function {
 		"$attr": hiddenAttr, "$index": hiddenIndex, "$slice": hiddenSlice, "$setindex": hiddenSetIndex, "$del": hiddenDel,
 		"$iter": hiddenIter, "$concat": hiddenConcat, "$set": hiddenSet, "$dict": hiddenDict, "$unpack": hiddenUnpack,
 		"$format": hiddenFormat, "$fstring": hiddenFString, "$key": hiddenKey,
+		"$method": hiddenMethod, "$callee": hiddenCallee, "$keywords": hiddenKeywords, "$generator": hiddenGenerator,
 	}
 }
 
