@@ -79,7 +79,7 @@ func (r *run) hidden() map[string]builtin {
 		"$value": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			return args[0].(*signal).value, nil
 		},
-		"$iadd": inPlace("$add", map[string]string{"list": "extend"}),
+		"$iadd": inPlace("$add", map[string]string{"list": "extend", "deque": "extend"}),
 		"$ior":  inPlace("$or", map[string]string{"dict": "update", "set": "update"}),
 		"$store": func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			args[0].(*cell).value = args[1]
@@ -183,7 +183,7 @@ func (r *run) matching(classes starlark.Value, err error, levels int) (*class, e
 	case starlark.NoneType:
 		return classOf(classException), nil
 	case *class:
-		if c.catches(err) {
+		if c.catches(err) || classOf("UnboundLocalError").within(c) && r.unset(err) {
 			return c, nil
 		}
 		return nil, nil

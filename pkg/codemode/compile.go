@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/openenv-go/openenv-go/pkg/codemode/internal/dialect"
+	"github.com/openenv-go/openenv-go/pkg/codemode/internal/fault"
 )
 
 const (
@@ -44,15 +45,15 @@ func (r *run) refused(code string, err error) *Error {
 	r.lines = strings.Split(code, "\n")
 	e := &Error{Kind: Syntax, Message: err.Error()}
 	var at syntax.Position
-	var fault *dialect.Error
+	var refusal *dialect.Error
 	var unresolved resolve.ErrorList // which the parser has not seen: a fault of its own
 	switch {
-	case errors.As(err, &fault):
-		e.Message, e.Hint = fault.Message, fault.Hint
-		if e.Limit = fault.Limit; e.Limit != "" {
+	case errors.As(err, &refusal):
+		e.Message, e.Hint = refusal.Message, refusal.Hint
+		if e.Limit = refusal.Limit; e.Limit != "" {
 			e.Kind = Limited
 		}
-		at = syntax.MakePosition(nil, int32(fault.Line), int32(fault.Column))
+		at = syntax.MakePosition(nil, int32(refusal.Line), int32(refusal.Column))
 	case errors.As(err, &unresolved) && len(unresolved) > 0:
 		e.Message, at = unresolved[0].Msg, unresolved[0].Pos
 	}
@@ -70,31 +71,25 @@ func (r *run) last() (line, column int) {
 	return int(at.Line), int(at.Col)
 }
 
-// operands is what to do about an error of the interpreter's own that arose at an operator, or "" where there is none.
-func (r *run) operands(line, column int) (hint string) {
+// unset reports whether an error of the interpreter's own arose where a name stands, which has no value yet.
+func (r *run) unset(err error) (found bool) {
+	var raised *fault.Exception
+	var eval *starlark.EvalError
+	if errors.As(err, &raised) || !errors.As(err, &eval) || len(eval.CallStack) == 0 {
+		return false
+	}
+	here := eval.CallStack.At(0).Pos
+	tuple := false // which begins at its first name: what it is given does not fit
 	syntax.Walk(r.file, func(n syntax.Node) bool {
-		var op syntax.Token
-		var at syntax.Position
 		switch n := n.(type) {
-		case *syntax.BinaryExpr:
-			op, at = n.Op, n.OpPos
-		case *syntax.AssignStmt:
-			op, at = n.Op, n.OpPos
-		default:
-			return n != nil
+		case *syntax.Ident:
+			found = found || n.NamePos.Line == here.Line && n.NamePos.Col == here.Col
+		case *syntax.TupleExpr:
+			tuple = tuple || n.Lparen.Line == here.Line && n.Lparen.Col == here.Col
 		}
-		if int(at.Line) != line || int(at.Col) != column {
-			return true
-		}
-		switch op {
-		case syntax.PLUS, syntax.MINUS, syntax.PLUS_EQ, syntax.MINUS_EQ:
-			hint = "both sides must be numbers, or both text or lists: str(x) makes text of a number, x or 0 a number of None"
-		case syntax.LT, syntax.LE, syntax.GT, syntax.GE:
-			hint = "both sides must be of one kind: float(x) makes a number of text, x or 0 one of None"
-		}
-		return true
+		return n != nil
 	})
-	return hint
+	return found && !tuple
 }
 
 // isFunction reports whether a frame stands where a function itself does, and not in its body: the call never began, since its

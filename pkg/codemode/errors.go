@@ -28,11 +28,7 @@ func (r *run) report(err error) *Error {
 	}
 	if n := len(e.Trace); n > 0 {
 		r.place(e, e.Trace[n-1].Line, e.Trace[n-1].column)
-		switch raised := (*fault.Exception)(nil); {
-		case e.Kind != Runtime:
-		case !errors.As(err, &raised):
-			e.Hint = r.operands(e.Line, e.Column)
-		default:
+		if raised := (*fault.Exception)(nil); e.Kind == Runtime && errors.As(err, &raised) {
 			if _, own := raised.Value.(*exception); !own { // a built-in function's: its class is what an except clause has to name
 				e.Message = raised.Class + ": " + e.Message
 			}
@@ -45,7 +41,7 @@ func (r *run) report(err error) *Error {
 }
 
 func (r *run) classify(err error) *Error {
-	e := &Error{Kind: Runtime, Message: err.Error()}
+	e := &Error{Kind: Runtime, Message: messageOf(err)}
 	var limit *fault.Limit
 	var raised *fault.Exception
 	switch {
@@ -64,6 +60,18 @@ func (r *run) classify(err error) *Error {
 		e.Message = "the run was cancelled"
 	}
 	return e
+}
+
+// messageOf is what an error of the interpreter's own says, with the names of functions as the code spells them.
+func messageOf(err error) string {
+	text := err.Error()
+	var eval *starlark.EvalError
+	if errors.As(err, &eval) && len(eval.CallStack) > 0 {
+		if name := eval.CallStack.At(0).Name; strings.HasSuffix(name, " ") {
+			text = strings.Replace(text, name, strings.TrimRight(name, " "), 1)
+		}
+	}
+	return text
 }
 
 // trace is the part of a stack that the code can know, outermost first. The functions that stand for the blocks of a try
@@ -126,8 +134,25 @@ func window(line string, column int) string {
 }
 
 func (e *Error) shorten(output int) {
-	e.Message = clip(e.Message, min(maxMessage, output))
-	e.Hint = clip(e.Hint, min(maxMessage, output))
+	e.Message = clip(printable(e.Message), min(maxMessage, output))
+	e.Hint = clip(printable(e.Hint), min(maxMessage, output))
+}
+
+// printable is s with its control characters escaped, save those that make lines.
+func printable(s string) string {
+	hidden := func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+	var b strings.Builder
+	for _, c := range s {
+		if hidden(c) {
+			fmt.Fprintf(&b, "\\x%02x", c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }
 
 // clip is the beginning of s that takes no more than n bytes as JSON, in valid UTF-8.

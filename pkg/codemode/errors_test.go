@@ -18,11 +18,11 @@ def inner(row):
         print("done")
 
 outer([{"é": 1}, {"é": None}])`
-	const want = `unknown binary op: NoneType + int
+	const want = `TypeError: unsupported operands: NoneType + int
 line 6, in inner:
             return row["é"] + 1
                             ^
-hint: both sides must be numbers, or both text or lists: str(x) makes text of a number, x or 0 a number of None
+hint: a value is None: test for it, or write (x or 0)
 called from line 2, in outer
 called from line 10`
 	o := run(t, code, codemode.Limits{})

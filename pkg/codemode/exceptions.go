@@ -147,7 +147,7 @@ func said(c *class, message string) *exception {
 func caught(err error, by *class) *exception {
 	var raised *fault.Exception
 	if !errors.As(err, &raised) {
-		x := said(by, err.Error())
+		x := said(by, messageOf(err))
 		x.cause = err
 		return x
 	}

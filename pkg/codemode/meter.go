@@ -94,17 +94,17 @@ func (m *meter) enter() error {
 		}
 	}
 	if n-1 > m.limits.Nesting { // the outermost is the code itself
-		return m.stop(m.exceeded("nesting", "more than %d calls within calls: use a loop, with a list of what is left to do", m.limits.Nesting))
+		return m.stop(m.exceeded("nesting", "more than %s within calls: use a loop, with a list of what is left to do", counted(m.limits.Nesting, "call")))
 	}
 	return nil
 }
 
 func (m *meter) tooManySteps() error {
-	return m.exceeded("steps", "the code took more than %d steps: do less in loops, or split the work over several runs", m.limits.Steps)
+	return m.exceeded("steps", "the code took more than %s: do less in loops, or split the work over several runs", counted(m.limits.Steps, "step"))
 }
 
 func (m *meter) tooDeep() error {
-	return m.stop(m.exceeded("nesting", "data is nested deeper than %d levels: flatten it", m.Depth()))
+	return m.stop(m.exceeded("nesting", "data is nested deeper than %s: flatten it", counted(m.Depth(), "level")))
 }
 
 func (m *meter) exceeded(name, format string, args ...any) *fault.Limit {
@@ -119,5 +119,13 @@ func size[N int | int64](n N) string {
 	case n >= 1<<10 && n%(1<<10) == 0:
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
-	return fmt.Sprintf("%d bytes", n)
+	return counted(n, "byte")
+}
+
+// counted is a number of things.
+func counted[N int | int64 | uint64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

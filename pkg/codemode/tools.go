@@ -200,7 +200,7 @@ func (r *run) callTool(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tu
 // count counts a call, which may be one too many.
 func (r *run) count() error {
 	if r.calls >= r.limits.Calls {
-		return r.stop(r.exceeded("calls", "more than %d calls of tools: ask for more at a time, or split the work", r.limits.Calls))
+		return r.stop(r.exceeded("calls", "more than %s of tools: ask for more at a time, or split the work", counted(r.limits.Calls, "call")))
 	}
 	r.calls++
 	return r.ended()

@@ -166,15 +166,10 @@ func (w *writer) nested(v starlark.Value, write func(starlark.Value) error) erro
 
 // same reports whether two values are one object. Only what can be changed can hold itself.
 func same(a, b starlark.Value) bool {
-	switch a := a.(type) {
-	case *starlark.List:
-		b, ok := b.(*starlark.List)
-		return ok && a == b
-	case *starlark.Dict:
-		b, ok := b.(*starlark.Dict)
-		return ok && a == b
+	if _, tuple := a.(starlark.Tuple); tuple {
+		return false
 	}
-	return false
+	return a == b
 }
 
 func (w *writer) list(v starlark.Value) error {

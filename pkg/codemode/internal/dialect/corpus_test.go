@@ -58,7 +58,7 @@ var builtins = strings.Fields(`None True False abs all any bool chr dict dir div
 	json math re collections try_call call_tool list_tools help
 	Exception ValueError KeyError IndexError TypeError RuntimeError ZeroDivisionError AssertionError ToolError`)
 
-var hidden = strings.Fields(`$attr $index $slice $setindex $del $key $add $iadd $sub $mul $and $or $ior $xor $lshift $rshift $eq $ne $lt $le $gt $ge $in $notin $div $floordiv $mod $pow $is $iter $fstring $format $concat $set $dict $unpack $enter
+var hidden = strings.Fields(`$attr $method $callee $keywords $generator $neg $pos $invert $index $slice $setindex $del $key $add $iadd $sub $mul $and $or $ior $xor $lshift $rshift $eq $ne $lt $le $gt $ge $in $notin $div $floordiv $mod $pow $is $iter $fstring $format $concat $set $dict $unpack $enter
 	$raise $try $BREAK $CONTINUE $returned $value $isreturn $cell $get $store $unset $stop`)
 
 // environment is what the corpus's code finds.

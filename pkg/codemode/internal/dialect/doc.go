@@ -6,7 +6,8 @@
 //
 // # Hidden built-ins
 //
-//	$attr(x, name)   $index(x, i)   $slice(x, lo, hi, step)   $setindex(v, x, i)   $del(x, i)   $iter(x)   $key(x)
+//	$attr(x, name)   $method(x, name)   $callee(f, name)   $keywords(dict, …)   $generator(list)   $neg $pos $invert (x)
+//	$index(x, i)   $slice(x, lo, hi, step)   $setindex(v, x, i)   $del(x, i)   $iter(x)   $key(x)
 //	$add $sub $mul $div $floordiv $mod $pow $and $or $xor $lshift $rshift $eq $ne $lt $le $gt $ge $in $notin $is (x, y)
 //	$iadd $ior (x, y), in place   $unpack(x, before, after)   $concat(list, …)   $set(list)   $dict(dict, …)
 //	$fstring(part, …)   $format(value, conversion, spec)   $enter()

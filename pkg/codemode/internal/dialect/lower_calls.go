@@ -116,7 +116,7 @@ func (l *lowering) call(c *call) syntax.Expr {
 			positions = append(positions, a.value)
 		}
 	}
-	fn := l.expr(c.fn)
+	fn := l.callee(c)
 	args, star := l.positions(c.nameAt, positions)
 	if len(named) > maxArgs {
 		c.fail("more than %d arguments by name", maxArgs)
@@ -145,11 +145,29 @@ func (l *lowering) positions(at place, xs []expr) (args []syntax.Expr, star synt
 	return nil, l.concat(at, xs)
 }
 
+// merged is what goes in by two stars. It is looked at before Starlark does.
 func (l *lowering) merged(at place, xs []expr) syntax.Expr {
-	if len(xs) == 1 {
-		return l.expr(xs[0])
+	return l.hidden(at, "$keywords", l.exprs(xs)...)
+}
+
+// callee lowers what is called, with a look at whether it can be.
+func (l *lowering) callee(c *call) syntax.Expr {
+	if x, ok := c.fn.(*attribute); ok {
+		return l.hidden(x.nameAt, "$method", l.expr(x.x), text(l, x.nameAt, x.name))
 	}
-	return l.hidden(at, "$dict", l.exprs(xs)...)
+	fn := l.expr(c.fn)
+	if mayFail(c.fn) {
+		return l.hidden(c.nameAt, "$callee", fn, text(l, c.nameAt, spelled(c.fn)))
+	}
+	return fn
+}
+
+// spelled is the name of what is called, if it has one.
+func spelled(fn expr) string {
+	if n, ok := fn.(*nameExpr); ok {
+		return n.name
+	}
+	return ""
 }
 
 func (l *lowering) params(params []param) []syntax.Expr {

@@ -35,10 +35,9 @@ func (l *lowering) expr(x expr) syntax.Expr {
 	case *dictDisplay:
 		return l.dict(x)
 	case *unary:
-		op := map[string]syntax.Token{"not": syntax.NOT, "-": syntax.MINUS, "+": syntax.PLUS, "~": syntax.TILDE}[x.op]
-		return &syntax.UnaryExpr{OpPos: l.pos(x.place), Op: op, X: l.expr(x.x)}
+		return l.unary(x)
 	case *binary:
-		return l.operation(x.op, x.opAt, l.expr(x.x), l.expr(x.y))
+		return l.operation(x.op, x.opAt, l.expr(x.x), l.expr(x.y), isNative(x.op, x.x, x.y))
 	case *comparison:
 		return l.comparison(x)
 	case *conditional:
@@ -85,24 +84,37 @@ var calls = map[string]string{
 	"not in": "$notin", "is": "$is",
 }
 
-// tokens are the operators that stay Starlark's: those that are no functions, and, where a number stands beside them in the
-// code, those that are the same there and many times faster.
+// tokens are the operators that stay Starlark's: those that are no functions, and, between integers, those that are the same
+// there and many times faster.
 var tokens = map[string]syntax.Token{
 	"and": syntax.AND, "or": syntax.OR,
 	"+": syntax.PLUS, "-": syntax.MINUS, "<": syntax.LT, ">": syntax.GT, "<=": syntax.LE, ">=": syntax.GE,
 }
 
-func isNumber(x syntax.Expr) bool {
-	l, ok := x.(*syntax.Literal)
-	return ok && (l.Token == syntax.INT || l.Token == syntax.FLOAT)
+// isNative tells whether Starlark's own operator does: between integers, of which none gets long without a charge.
+func isNative(op string, x, y expr) bool {
+	if _, ok := tokens[op]; !ok || !isWhole(x) || !isWhole(y) {
+		return false
+	}
+	a, left := x.(*literal)
+	b, right := y.(*literal)
+	return left && isInteger(a) || right && isInteger(b) || op != "+" && op != "-"
 }
 
-func (l *lowering) operation(op string, at place, x, y syntax.Expr) syntax.Expr {
+func (l *lowering) unary(x *unary) syntax.Expr {
+	op := map[string]syntax.Token{"not": syntax.NOT, "-": syntax.MINUS, "+": syntax.PLUS, "~": syntax.TILDE}[x.op]
+	_, constant := x.x.(*literal)
+	if x.op == "not" || constant && x.op != "~" || isWhole(x.x) {
+		return &syntax.UnaryExpr{OpPos: l.pos(x.place), Op: op, X: l.expr(x.x)}
+	}
+	return l.hidden(x.place, map[string]string{"-": "$neg", "+": "$pos", "~": "$invert"}[x.op], l.expr(x.x))
+}
+
+func (l *lowering) operation(op string, at place, x, y syntax.Expr, native bool) syntax.Expr {
 	if op == "is not" {
 		return &syntax.UnaryExpr{OpPos: l.pos(at), Op: syntax.NOT, X: l.hidden(at, "$is", x, y)}
 	}
-	_, native := tokens[op]
-	if name, ok := calls[op]; ok && !(native && (isNumber(x) || isNumber(y))) {
+	if name, ok := calls[op]; ok && !native {
 		return l.hidden(at, name, x, y)
 	}
 	return &syntax.BinaryExpr{X: x, OpPos: l.pos(at), Op: tokens[op], Y: y}
@@ -110,16 +122,18 @@ func (l *lowering) operation(op string, at place, x, y syntax.Expr) syntax.Expr 
 
 // comparison lowers a < b < c to a < b and b < c, where b is evaluated once.
 func (l *lowering) comparison(c *comparison) syntax.Expr {
-	return l.compared(l.expr(c.first), c.rest)
+	return l.compared(l.expr(c.first), c.first, c.rest)
 }
 
-func (l *lowering) compared(x syntax.Expr, rest []compared) syntax.Expr {
+// compared lowers a comparison whose first operand, of, has been lowered to x.
+func (l *lowering) compared(x syntax.Expr, of expr, rest []compared) syntax.Expr {
 	c := rest[0]
+	native := isNative(c.op, of, c.x)
 	if len(rest) == 1 {
-		return l.operation(c.op, c.opAt, x, l.expr(c.x))
+		return l.operation(c.op, c.opAt, x, l.expr(c.x), native)
 	}
 	both := func(x, y, again syntax.Expr) syntax.Expr {
-		return &syntax.BinaryExpr{X: l.operation(c.op, c.opAt, x, y), OpPos: l.pos(c.opAt), Op: syntax.AND, Y: l.compared(again, rest[1:])}
+		return &syntax.BinaryExpr{X: l.operation(c.op, c.opAt, x, y, native), OpPos: l.pos(c.opAt), Op: syntax.AND, Y: l.compared(again, c.x, rest[1:])}
 	}
 	if isSimple(c.x) {
 		return both(x, l.expr(c.x), l.expr(c.x))
@@ -175,6 +189,9 @@ func (l *lowering) comprehension(c *comprehension) syntax.Expr {
 	out.Body = l.expr(c.value)
 	if c.open == '{' {
 		return l.hidden(c.place, "$set", out)
+	}
+	if c.open == '(' {
+		return l.hidden(c.place, "$generator", out)
 	}
 	return out
 }

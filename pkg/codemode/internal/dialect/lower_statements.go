@@ -152,7 +152,7 @@ func (l *lowering) augmented(s *augmented) []syntax.Stmt {
 // change lowers variable op= value.
 func (l *lowering) change(s *augmented, variable string) syntax.Stmt {
 	lhs, rhs := ident(l, s.place, variable), l.expr(s.value)
-	if op, ok := tokens[s.op]; ok && isNumber(rhs) {
+	if op := tokens[s.op]; isNative(s.op, s.target, s.value) {
 		return &syntax.AssignStmt{OpPos: l.pos(s.opAt), Op: op - syntax.PLUS + syntax.PLUS_EQ, LHS: lhs, RHS: rhs}
 	}
 	name := calls[s.op]

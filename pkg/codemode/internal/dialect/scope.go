@@ -30,7 +30,9 @@ type binding struct {
 	own      *scope
 	param    bool
 	cell     bool
-	shadows  bool // a built-in of that name, which code may read before
+	shadows  bool   // a built-in of that name, which code may read before
+	values   []expr // what is assigned to it; nil: anything
+	whole    bool   // it holds nothing but integers
 }
 
 // A use is a name in the code, and where it stands.
@@ -40,6 +42,7 @@ type use struct {
 	frame *frame
 	write bool
 	cell  bool // it is written in a way that takes a cell
+	value expr // what is written; nil: anything
 }
 
 // An analysis finds out whose each name is.
@@ -100,7 +103,8 @@ func (a *analysis) bind(s *scope, name string) *binding {
 }
 
 // write notes that a name is assigned to where a is.
-func (a *analysis) write(n *nameExpr, cell bool) {
+// The value is what can be said of it; nil: nothing.
+func (a *analysis) write(n *nameExpr, cell bool, value expr) {
 	s := a.in
 	for s.kind == exceptScope && s.names[n.name] == nil {
 		s = s.parent
@@ -111,10 +115,12 @@ func (a *analysis) write(n *nameExpr, cell bool) {
 	case "global":
 		a.bind(a.file, n.name)
 	}
-	a.uses = append(a.uses, use{n, a.in, a.frame, true, cell})
+	a.uses = append(a.uses, use{n, a.in, a.frame, true, cell, value})
 }
 
-func (a *analysis) read(n *nameExpr) { a.uses = append(a.uses, use{n, a.in, a.frame, false, false}) }
+func (a *analysis) read(n *nameExpr) {
+	a.uses = append(a.uses, use{n, a.in, a.frame, false, false, nil})
+}
 
 // walrus notes an assignment in an expression, which goes to the function around comprehensions.
 func (a *analysis) walrus(w *walrus) {
@@ -129,7 +135,7 @@ func (a *analysis) walrus(w *walrus) {
 	if a.in.kind == lambdaScope {
 		w.failHint("write a function with def", "no := in a lambda")
 	}
-	a.write(w.target, true)
+	a.write(w.target, true, w.value)
 }
 
 // outer notes global and nonlocal.
@@ -153,7 +159,7 @@ func (a *analysis) outer(s *outer) {
 			a.above = append(a.above, use{name: n, in: in})
 			continue
 		}
-		a.uses = append(a.uses, use{n, in, a.frame, true, false})
+		a.uses = append(a.uses, use{n, in, a.frame, true, false, nil})
 	}
 }
 
@@ -189,6 +195,7 @@ func (a *analysis) resolve() {
 		u.name.of = b
 	}
 	a.names.report()
+	a.findWhole()
 }
 
 // lookup finds a variable by name from a scope outwards.

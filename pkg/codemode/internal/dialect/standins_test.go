@@ -79,6 +79,12 @@ func standins() starlark.StringDict {
 			return starlark.Bool(yes), err
 		})
 	}
+	for name, op := range map[string]syntax.Token{"$neg": syntax.MINUS, "$pos": syntax.PLUS, "$invert": syntax.TILDE} {
+		add(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return starlark.Unary(op, a[0]) })
+	}
+	for _, name := range []string{"$callee", "$generator"} {
+		add(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil })
+	}
 	add("$key", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) { return a[0], nil })
 	data(add)
 	control(add)
@@ -119,9 +125,11 @@ func number(v starlark.Value) int {
 }
 
 func data(add func(string, builtin)) {
-	add("$attr", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-		return a[0].(starlark.HasAttrs).Attr(string(a[1].(starlark.String)))
-	})
+	for _, name := range []string{"$attr", "$method"} {
+		add(name, func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+			return a[0].(starlark.HasAttrs).Attr(string(a[1].(starlark.String)))
+		})
+	}
 	add("$index", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		if d, ok := a[0].(*starlark.Dict); ok {
 			v, found, err := d.Get(a[1])
@@ -191,23 +199,26 @@ func data(add func(string, builtin)) {
 		}
 		return s, nil
 	})
-	add("$dict", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
-		d := starlark.NewDict(0)
-		for _, from := range a {
-			for _, kv := range from.(*starlark.Dict).Items() {
-				if err := d.SetKey(kv[0], kv[1]); err != nil {
-					return nil, err
-				}
-			}
-		}
-		return d, nil
-	})
+	add("$dict", merged)
+	add("$keywords", merged)
 	add("$unpack", func(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 		all, before, after := items(a[0]), number(a[1]), number(a[2])
 		out := append(starlark.Tuple(nil), all[:before]...)
 		out = append(out, starlark.NewList(append([]starlark.Value(nil), all[before:len(all)-after]...)))
 		return append(out, all[len(all)-after:]...), nil
 	})
+}
+
+func merged(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
+	d := starlark.NewDict(0)
+	for _, from := range a {
+		for _, kv := range from.(*starlark.Dict).Items() {
+			if err := d.SetKey(kv[0], kv[1]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
 }
 
 func control(add func(string, builtin)) {

@@ -21,12 +21,14 @@ func (a *analysis) stmt(s stmt) {
 			a.expr(s.x)
 		case *assign:
 			a.expr(s.value)
-			a.targets(s.targets)
+			for _, t := range s.targets {
+				a.target(t, s.value)
+			}
 		case *augmented:
 			a.expr(s.target)
 			a.expr(s.value)
 			if n, ok := s.target.(*nameExpr); ok {
-				a.write(n, false)
+				a.write(n, false, &counted{s})
 			}
 		case *returnStmt:
 			a.expr(s.value)
@@ -47,7 +49,7 @@ func (a *analysis) stmt(s stmt) {
 			a.stmts(s.other)
 		case *loop:
 			a.expr(s.x)
-			a.target(s.target)
+			a.target(s.target, &element{of: s.x})
 			a.stmts(s.body)
 			a.stmts(s.other)
 		case *def:
@@ -58,22 +60,18 @@ func (a *analysis) stmt(s stmt) {
 	})
 }
 
-func (a *analysis) targets(targets []expr) {
-	for _, t := range targets {
-		a.target(t)
-	}
-}
-
-// target walks what is assigned to.
-func (a *analysis) target(x expr) {
+// target walks what is assigned to; value is what can be said of what it gets.
+func (a *analysis) target(x, value expr) {
 	switch x := x.(type) {
 	case nil:
 	case *nameExpr:
-		a.write(x, false)
+		a.write(x, false, value)
 	case *display:
-		a.targets(x.items)
+		for i, item := range x.items {
+			a.target(item, memberOf(value, i, x.items))
+		}
 	case *starred:
-		a.target(x.x)
+		a.target(x.x, nil)
 	default:
 		a.expr(x)
 	}
@@ -82,7 +80,7 @@ func (a *analysis) target(x expr) {
 func (a *analysis) del(s *delStmt) {
 	for _, x := range s.targets {
 		if n, ok := x.(*nameExpr); ok {
-			a.write(n, true)
+			a.write(n, true, nil)
 			continue
 		}
 		a.expr(x)
@@ -91,7 +89,7 @@ func (a *analysis) del(s *delStmt) {
 
 func (a *analysis) def(d *def) {
 	a.defaults(d.params)
-	a.write(d.name, false)
+	a.write(d.name, false, d)
 	d.own = a.within(defScope, new(frame), func() {
 		a.params(d.params)
 		a.stmts(d.body)
@@ -110,7 +108,7 @@ func (a *analysis) defaults(params []param) {
 func (a *analysis) params(params []param) {
 	for _, p := range params {
 		if p.name != nil {
-			a.write(p.name, false)
+			a.write(p.name, false, nil)
 			a.in.names[p.name.name].param = true
 		}
 	}
@@ -215,7 +213,7 @@ func (a *analysis) comprehension(c *comprehension) {
 	a.within(comprehensionScope, a.frame, func() {
 		for i, cl := range c.clauses {
 			if cl.target != nil {
-				a.target(cl.target)
+				a.target(cl.target, &element{of: cl.x})
 			}
 			if i > 0 {
 				a.expr(cl.x)
