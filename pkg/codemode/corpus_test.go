@@ -93,17 +93,25 @@ func TestEscapes(t *testing.T) {
 		}
 		ran++
 		t.Run(e.Name, func(t *testing.T) {
-			h := harbour(t)
-			h.Patience = 500 * time.Millisecond
-			began := time.Now()
-			o := codemode.Run(t.Context(), codemode.Job{Code: e.Code, Tools: h.Tools(), Limits: codemode.Limits{Time: 2 * time.Second}}, h.Call)
-			if err := e.Check(o); err != nil {
-				t.Errorf("%v\n%.500s", err, e.Code)
+			for _, limit := range []time.Duration{2 * time.Second, 20 * time.Second} {
+				h := harbour(t)
+				h.Patience = limit / 4
+				began := time.Now()
+				o := codemode.Run(t.Context(), codemode.Job{Code: e.Code, Tools: h.Tools(), Limits: codemode.Limits{Time: limit}}, h.Call)
+				took := time.Since(began)
+				valid(t, o)
+				err := e.Check(o)
+				if err != nil && o.Error != nil && o.Error.Limit == "time" && limit < 20*time.Second {
+					continue // on a busy machine time may be short before anything else is
+				}
+				if err != nil {
+					t.Errorf("%v\n%.500s", err, e.Code)
+				}
+				if took > 2*limit {
+					t.Errorf("it took %v", took)
+				}
+				break
 			}
-			if took := time.Since(began); took > 4*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			valid(t, o)
 		})
 	}
 	if ran < 80 {
