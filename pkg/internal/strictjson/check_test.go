@@ -173,7 +173,7 @@ func TestCheckLargeInputs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			start := time.Now()
 			err := Check(test.text, DefaultMaxDepth)
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 			switch {
