@@ -50,7 +50,7 @@ func newCoder(ctx context.Context, own codemode.Limits) (*coder, error) {
 	c := &coder{limits: o.Limits.Or(own).Or(codemode.Defaults())}
 	err := c.limits.Check()
 	if err == nil {
-		c.pool, err = sandbox.New(sandbox.Options{Processes: o.Processes, Memory: c.limits.Memory, Wait: c.limits.Time, Log: logOf(ctx)})
+		c.pool, err = sandbox.New(sandbox.Options{Processes: o.Processes, Memory: c.limits.Memory, Log: logOf(ctx)})
 	}
 	if _, unsupported := errors.AsType[*sandbox.UnsupportedError](err); unsupported {
 		c.cannot = err // the other tools are there all the same, for who writes an environment on another system

@@ -24,8 +24,6 @@ type Options struct {
 	Processes int
 	// Memory is how many bytes a run may hold, whatever its job says. 0: that of [codemode.Defaults]. The least is 16 MiB.
 	Memory int64
-	// Wait is how long a run may wait for its turn. 0: as long as its context lets it.
-	Wait time.Duration
 	// Log is told of children that start and end. nil: nobody is.
 	Log *slog.Logger
 }
@@ -33,7 +31,7 @@ type Options struct {
 // ErrClosed is what runs end with when their pool is closed.
 var ErrClosed = errors.New("the pool of processes that run code is closed")
 
-// A BusyError says that a run found no place in time, and has not begun.
+// A BusyError says that a run found no place while there was time for it, and has not begun.
 type BusyError struct {
 	Waited    time.Duration
 	Processes int // all of them at work
@@ -110,7 +108,7 @@ func (p *Pool) Bound() int64 {
 }
 
 // Run runs a job in a child, as [codemode.Run] does here; its calls are made by call, in the calling goroutine. It waits for a
-// place for as long as ctx lets it; the job's time begins when a child has it, and the run ends within a fifth more, save
+// place until ctx's deadline leaves less than the job's time; the job's time begins when a child has it, and the run ends within a fifth more, save
 // where call does not return when its context is done. The memory of a job is at most that of [Options].
 //
 // When ctx ends, the child is killed at once, and Run returns ctx's cause as soon as a call that is under way has returned.
@@ -119,10 +117,10 @@ func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(ErrClosed) })()
-	if err := p.enter(ctx); err != nil {
+	job.Limits = job.Limits.Or(codemode.Defaults())
+	if err := p.enter(ctx, job.Limits.Time); err != nil {
 		return o, err
 	}
-	job.Limits = job.Limits.Or(codemode.Defaults())
 	job.Limits.Memory = min(job.Limits.Memory, p.options.Memory)
 	var c *child
 	defer func() { p.leave(c) }()
@@ -139,16 +137,18 @@ func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc
 	return o, &StartError{Reason: "two in a row ended before they began the code"}
 }
 
-// enter takes a place.
-func (p *Pool) enter(ctx context.Context) error {
+// enter takes a place for a run that may take that long. It waits until there is less than that left.
+func (p *Pool) enter(ctx context.Context, run time.Duration) error {
 	if p.places.TryAcquire(1) {
 		return nil
 	}
 	wait := ctx
-	if p.options.Wait > 0 {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeoutCause(ctx, p.options.Wait, &BusyError{p.options.Wait, p.options.Processes})
-		defer cancel()
+	if end, ok := ctx.Deadline(); ok {
+		if most := time.Until(end) - run; most > 0 {
+			var cancel context.CancelFunc
+			wait, cancel = context.WithTimeoutCause(ctx, most, &BusyError{most.Round(time.Millisecond), p.options.Processes})
+			defer cancel()
+		}
 	}
 	if p.places.Acquire(wait, 1) != nil {
 		return context.Cause(wait)

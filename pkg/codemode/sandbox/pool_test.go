@@ -331,9 +331,11 @@ func TestWaitIsNotTime(t *testing.T) {
 
 // TestBusy: a run that finds no place in time has not begun, and says so.
 func TestBusy(t *testing.T) {
-	p := newPool(t, sandbox.Options{Processes: 1, Wait: 50 * time.Millisecond})
+	p := newPool(t, sandbox.Options{Processes: 1})
 	_, err := p.Run(t.Context(), codemode.Job{Code: "echo(v=1)", Tools: tools}, func(context.Context, string, json.RawMessage) (codemode.Answer, error) {
-		_, err := p.Run(t.Context(), codemode.Job{Code: "1"}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute+50*time.Millisecond)
+		defer cancel()
+		_, err := p.Run(ctx, codemode.Job{Code: "1", Limits: codemode.Limits{Time: time.Minute}}, nil)
 		if busy, ok := errors.AsType[*sandbox.BusyError](err); !ok || busy.Processes != 1 {
 			t.Errorf("the second run: %v", err)
 		}
