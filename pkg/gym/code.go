@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -173,9 +172,8 @@ func (c *coder) is(tool string) bool { return c != nil && tool == CodeTool }
 
 // A codeRun is one piece of code that runs, in the turn that the call of execute_code has.
 type codeRun struct {
-	i       *Instance
-	calls   []ToolCall     // of tools, for After
-	running sync.WaitGroup // for the call that is under way
+	i     *Instance
+	calls []ToolCall // of tools, for After
 }
 
 type codeRunKey struct{}
@@ -204,7 +202,6 @@ func (r *codeRun) do(ctx context.Context, in codeInput) (*mcp.CallToolResult, er
 	job := codemode.Job{Code: in.Code, Tools: known, Limits: c.limits}
 	job.Limits.Time = in.time(c.limits.Time)
 	o, err := c.pool.Run(ctx, job, r.call)
-	r.running.Wait()
 	if busy, ok := errors.AsType[*sandbox.BusyError](err); ok {
 		i.session.log.Warn("code found no process", "event", "code_busy", "waited", busy.Waited, "processes", busy.Processes)
 	}
@@ -261,26 +258,9 @@ func done(o codemode.Outcome) string {
 	return fmt.Sprintf("\n\n%d tool calls were made before that, and stand.", n)
 }
 
-// call is a tool call that the code makes. A tool that does not heed the end of its context keeps the session's turn, as in any
-// call, and not the place of the code among those of all sessions.
+// call is a tool call that the code makes: by the handler that serves any call, with a deadline of its own, and recorded. It
+// is no step. A tool that does not heed the end of its context keeps the session's turn, as in any call.
 func (r *codeRun) call(ctx context.Context, tool string, args json.RawMessage) (codemode.Answer, error) {
-	done := make(chan struct{})
-	var a codemode.Answer
-	var err error
-	r.running.Go(func() {
-		defer close(done)
-		a, err = guard(r.i.session.log, fmt.Sprintf("tool %q", tool), func() (codemode.Answer, error) { return r.serve(ctx, tool, args) })
-	})
-	select {
-	case <-done:
-		return a, err
-	case <-ctx.Done():
-		return codemode.Answer{}, context.Cause(ctx)
-	}
-}
-
-// serve makes a call by the handler that serves any call, with a deadline of its own, and records it. It is no step.
-func (r *codeRun) serve(ctx context.Context, tool string, args json.RawMessage) (codemode.Answer, error) {
 	i := r.i
 	limit := cmp.Or(i.Traits(tool).Deadline, i.toolTimeout, i.class.coder.limits.Time)
 	limited, cancel := context.WithTimeout(ctx, limit)

@@ -36,6 +36,7 @@ type child struct {
 	fault    error
 	resident int64
 	waiting  sync.Once
+	ending   sync.Once        // see discard
 	how      *os.ProcessState // of a process that has been waited for
 	killed   atomic.Bool
 

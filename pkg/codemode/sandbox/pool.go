@@ -118,18 +118,22 @@ func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(ErrClosed) })()
 	job.Limits = job.Limits.Or(codemode.Defaults())
-	if err := p.enter(ctx, job.Limits.Time); err != nil {
+	at, err := p.enter(ctx, job.Limits.Time)
+	if err != nil {
 		return o, err
 	}
 	job.Limits.Memory = min(job.Limits.Memory, p.options.Memory)
 	var c *child
-	defer func() { p.leave(c) }()
+	defer func() { at.leave(c) }()
 	for range 2 { // a child may die while nobody looks
 		if c, err = p.take(ctx); err != nil {
 			return o, err
 		}
-		if o, err = c.run(ctx, job, call); err != errNotBegun {
+		if o, err = c.run(ctx, job, call, at); err != errNotBegun {
 			return o, err
+		}
+		if ctx.Err() != nil { // the place may have been given up
+			return o, context.Cause(ctx)
 		}
 		p.discard(c)
 		c = nil
@@ -137,10 +141,16 @@ func (p *Pool) Run(ctx context.Context, job codemode.Job, call codemode.CallFunc
 	return o, &StartError{Reason: "two in a row ended before they began the code"}
 }
 
+// A place is a run's among those that may go on at once.
+type place struct {
+	*Pool
+	once sync.Once // it is given up
+}
+
 // enter takes a place for a run that may take that long. It waits until there is less than that left.
-func (p *Pool) enter(ctx context.Context, run time.Duration) error {
+func (p *Pool) enter(ctx context.Context, run time.Duration) (*place, error) {
 	if p.places.TryAcquire(1) {
-		return nil
+		return &place{Pool: p}, nil
 	}
 	wait := ctx
 	if end, ok := ctx.Deadline(); ok {
@@ -151,29 +161,37 @@ func (p *Pool) enter(ctx context.Context, run time.Duration) error {
 		}
 	}
 	if p.places.Acquire(wait, 1) != nil {
-		return context.Cause(wait)
+		return nil, context.Cause(wait)
 	}
-	return nil
+	return &place{Pool: p}, nil
 }
 
-// leave gives up a run's place, once its child, if it has one, is ready for another or gone. A run's caller does not wait for an end.
-func (p *Pool) leave(c *child) {
+// leave gives up a place, once its child, if it has one, is ready for another or gone. A run's caller does not wait for an end.
+func (at *place) leave(c *child) {
 	if c != nil && !c.reusable() {
-		go func() {
-			defer p.places.Release(1)
-			p.discard(c)
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.spare()
-		}()
+		go at.abandon(c)
 		return
 	}
-	defer p.places.Release(1)
-	if c != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.idle = append(p.idle, c)
-	}
+	at.once.Do(func() {
+		defer at.places.Release(1)
+		if c != nil {
+			at.mu.Lock()
+			defer at.mu.Unlock()
+			at.idle = append(at.idle, c)
+		}
+	})
+}
+
+// abandon ends a child and then gives up its place, though its run may not have returned: a tool that does not heed its
+// context keeps its caller, and nobody else.
+func (at *place) abandon(c *child) {
+	at.once.Do(func() {
+		defer at.places.Release(1)
+		at.discard(c)
+		at.mu.Lock()
+		defer at.mu.Unlock()
+		at.spare()
+	})
 }
 
 // take gives the caller, who has a place, a child that is ready.
@@ -221,10 +239,12 @@ func (p *Pool) spare() {
 
 // discard ends a child and waits until its memory is free.
 func (p *Pool) discard(c *child) {
-	c.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.children--
+	c.ending.Do(func() {
+		c.end()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.children--
+	})
 }
 
 // Close ends every run with [ErrClosed], and every child, and returns when they are gone. It always returns nil. Closing again is allowed.

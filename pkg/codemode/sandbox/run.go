@@ -37,15 +37,14 @@ type visit struct {
 }
 
 // run runs a job whose limits are set. Afterwards, unless the child is reusable, it must be ended.
-func (c *child) run(ctx context.Context, j codemode.Job, f codemode.CallFunc) (codemode.Outcome, error) {
+func (c *child) run(ctx context.Context, j codemode.Job, f codemode.CallFunc, at *place) (codemode.Outcome, error) {
 	c.clean = false
 	c.runs++
 	v := &visit{child: c, job: j, call: f, ctx: ctx}
-	awake := context.AfterFunc(ctx, c.kill)
-	limit := time.AfterFunc(j.Limits.Time+grace(j.Limits.Time), func() {
-		v.late.Store(true)
-		c.kill()
-	})
+	// It is killed first, so that it is not taken for one that can be used again.
+	end := func() { c.kill(); at.abandon(c) }
+	awake := context.AfterFunc(ctx, end)
+	limit := time.AfterFunc(j.Limits.Time+grace(j.Limits.Time), func() { v.late.Store(true); end() })
 	o, err := v.serve()
 	// Who cannot be stopped any more has killed the child, or is about to.
 	if !limit.Stop() || !awake() {
