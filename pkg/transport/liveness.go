@@ -1,35 +1,34 @@
 package transport
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 )
 
-// Liveness of sockets is lenient: a trainer that computes for a minute answers no ping, and is to keep its episode.
+// Liveness of sockets is lenient: a trainer that computes for a minute answers no ping, and is to keep its episode. So is one
+// whose pong is behind a long message, and one of a server that has more to do than it can.
 const (
-	// pingEvery is how often a socket is pinged, unless a message is being written to it.
+	// pingEvery is how often a socket is pinged, unless something is being written to it.
 	pingEvery = 20 * time.Second
 	// deadAfter is how long a ping may go unanswered, with no other sign of life, before the socket counts as lost.
 	deadAfter = 3 * time.Minute
-	// pingWait bounds the wait for a pong; a later one counts all the same.
-	pingWait = 5 * time.Second
 )
 
 // A pulse tells how long a socket has been silent. Silence counts from the first ping that went unanswered, so that a
 // client is sure of the whole time, whenever it stopped.
 type pulse struct {
-	k      *socket
-	heard  atomic.Int64 // when the peer gave a sign of life last: a message, a ping, a pong; Unix nanoseconds
-	pinged atomic.Int64 // when the first ping after that was sent
+	k *socket
+	// heard says that the peer has given a sign of life since it was pinged: anything has arrived, or a piece of a long
+	// message has gone. When that was does not matter, so that it costs no look at the clock.
+	heard  atomic.Bool
+	pinged atomic.Int64 // when it was pinged first after its last sign of life; Unix nanoseconds, 0: never
 	timer  *time.Timer
 }
 
 func (p *pulse) start(k *socket) {
 	p.k = k
-	p.beat()
 	p.timer = time.AfterFunc(time.Hour, p.check)
 	p.timer.Reset(pingEvery) // after the assignment, which check reads
 }
@@ -37,12 +36,16 @@ func (p *pulse) start(k *socket) {
 func (p *pulse) stop() { p.timer.Stop() }
 
 // beat notes a sign of life.
-func (p *pulse) beat() { p.heard.Store(time.Now().UnixNano()) }
+func (p *pulse) beat() {
+	if !p.heard.Load() {
+		p.heard.Store(true)
+	}
+}
 
 // Silence is how long the peer has left a ping unanswered, or 0. While the server itself does not read, it does not count.
 func (p *pulse) Silence() time.Duration {
 	pinged := p.pinged.Load()
-	if pinged == 0 || p.heard.Load() >= pinged || p.k.unread.Load() {
+	if pinged == 0 || p.heard.Load() || p.k.unread.Load() {
 		return 0
 	}
 	return time.Since(time.Unix(0, pinged))
@@ -62,15 +65,18 @@ func (p *pulse) check() {
 	p.ping()
 }
 
-// ping sends a ping, unless a message is being written: it would have to wait for that, and the library does not for long.
+// ping sends a ping, unless something is being written, which may be an earlier ping: that has a time of its own. Where the
+// peer takes no more, the ping waits in the goroutine of this check until it is taken, or a later check gives the peer up.
 func (p *pulse) ping() {
-	if p.k.writing.Load() {
+	if !p.k.tryTurn() {
 		return
 	}
 	if p.Silence() == 0 {
 		p.pinged.Store(time.Now().UnixNano())
+		p.heard.Store(false) // in this order, so that Silence is never that since an older ping
 	}
-	ctx, cancel := context.WithTimeout(p.k.ctx, pingWait)
-	defer cancel()
-	_ = p.k.conn.Ping(ctx) // the pong is noted by its callback
+	p.k.control(func() error {
+		_, err := p.k.wire.Conn.Write(barePing)
+		return err
+	})
 }

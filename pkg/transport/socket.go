@@ -32,6 +32,7 @@ import (
 type socket struct {
 	s       *Server
 	conn    *websocket.Conn
+	wire    sieve // what conn is over
 	session *session.Session
 	// answer makes the reply to a text message and gives it to reply, once. here says whether it did in this goroutine.
 	answer func(ctx context.Context, text []byte, reply replyFunc) (here bool)
@@ -58,19 +59,22 @@ type socket struct {
 	free  context.CancelFunc      // releases calls
 	why   atomic.Pointer[parting] // why it goes; see because
 	pulse pulse
-	turn  sync.Mutex  // held by who writes a message
-	slow  *time.Timer // runs while a message is written
+	slow  *time.Timer // runs while something is written
 	late  *time.Timer // runs while a long message is read, which counts in the budget
 	long  func()      // starts it
-	// writing says that a message is being written, and unread that frames are not being read since the queue is full.
+	// writing says that something is being written, and unread that frames are not being read since the queue is full.
 	writing, unread atomic.Bool
+	due             atomic.Pointer[[]byte] // pongs that are to be written
+	paying          atomic.Bool            // a goroutine waits for its turn to write them
+	shut            atomic.Bool            // a close frame is being written, or was
 
 	mu        sync.Mutex // guards what follows
 	answering bool       // somebody plays the answering part, or the session is being opened
 	over      bool       // the session has ended: close the socket when nobody answers
 	queue     [][]byte   // frames that wait for it
 	queued    int        // their bytes
-	room      sync.Cond  // signals that the queue is not full any more, or that answering has ended
+	room      sync.Cond  // signals that the queue is not full any more, that answering has ended, or that a turn has
+	turn      bool       // somebody writes; see takeTurn
 	frame     int        // counts the frames that their readers answer
 	inline    int        // the frame that the reader is answering, or 0
 	watched   bool       // the timer of relieve runs
@@ -179,11 +183,11 @@ func (k *socket) receive() (data []byte, ok bool) {
 	switch {
 	case errors.Is(err, errOverBudget):
 		k.because(slog.LevelWarn, err.Error())
-		k.conn.Close(websocket.StatusTryAgainLater, errOverBudget.Error())
+		k.close(websocket.StatusTryAgainLater, errOverBudget.Error())
 		return nil, false
 	case err != nil:
 		if k.becauseOf(err) {
-			k.conn.Close(websocket.StatusProtocolError, "the frame is no good") // the library has told most clients so, but not all
+			k.close(websocket.StatusProtocolError, "the frame is no good") // the library has told most clients so, but not all
 		}
 		switch websocket.CloseStatus(err) {
 		case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
@@ -194,18 +198,17 @@ func (k *socket) receive() (data []byte, ok bool) {
 		}
 		return nil, false
 	}
-	k.pulse.beat()
 	switch {
 	case kind == websocket.MessageBinary:
 		k.parted.Store(true)
 		k.because(slog.LevelWarn, "a binary message")
-		k.conn.Close(websocket.StatusUnsupportedData, "send text messages")
+		k.close(websocket.StatusUnsupportedData, "send text messages")
 		k.s.budget.release(data)
 		return nil, false
 	case !utf8.Valid(data):
 		k.parted.Store(true)
 		k.because(slog.LevelWarn, "text that is not UTF-8")
-		k.conn.Close(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
+		k.close(websocket.StatusInvalidFramePayloadData, "the text is not valid UTF-8")
 		k.s.budget.release(data)
 		return nil, false
 	}
@@ -220,6 +223,7 @@ func (k *socket) begin(data []byte) (frame int) {
 	for k.answering && (len(k.queue) >= queuedFrames || k.queued > 0 && k.queued+len(data) > queuedBytes) && k.ctx.Err() == nil {
 		k.unread.Store(true)
 		k.room.Wait()
+		k.pulse.beat() // whatever the peer has sent meanwhile is still to be read
 	}
 	k.unread.Store(false)
 	switch {
@@ -352,7 +356,7 @@ func (k *socket) send(reply []byte, last bool) {
 		k.parted.Store(true)
 		k.because(slog.LevelDebug, "closed by the client")
 		k.release() // the client has said goodbye, and may take its time with the socket's own
-		k.conn.Close(websocket.StatusNormalClosure, "")
+		k.close(websocket.StatusNormalClosure, "")
 		k.gone(errSocketGone) // what came after a close frame is not answered
 	}
 }
@@ -363,10 +367,15 @@ func (k *socket) put(text []byte) {
 		return
 	}
 	if err := k.write(text); err != nil {
-		k.becauseOf(err)
-		k.conn.CloseNow()
-		k.gone(errSocketGone)
+		k.lose(err)
 	}
+}
+
+// lose gives the socket up, since it takes nothing more.
+func (k *socket) lose(err error) {
+	k.becauseOf(err)
+	k.conn.CloseNow()
+	k.gone(errSocketGone)
 }
 
 // sessionOver takes the socket along with its session: at once if nobody answers, else after the answers that are due.
@@ -393,7 +402,7 @@ func (k *socket) closeOver() {
 		code, cause = websocket.StatusGoingAway, "the server is stopping"
 	}
 	k.because(slog.LevelDebug, cause)
-	k.conn.Close(code, "the session has ended")
+	k.close(code, "the session has ended")
 	k.gone(errSocketGone)
 }
 
@@ -401,7 +410,7 @@ func (k *socket) closeOver() {
 func (k *socket) expire() {
 	k.parted.Store(true)
 	k.because(slog.LevelInfo, "its token has expired")
-	k.conn.Close(websocket.StatusPolicyViolation, errExpired.message)
+	k.close(websocket.StatusPolicyViolation, errExpired.message)
 	k.gone(errSocketGone)
 }
 

@@ -53,10 +53,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 			k.tell.Store(true)
 		}
 	}
-	turned := detailErrors(w)
+	turned := &upgrade{detailErrors(w), k}
 	conn, err := websocket.Accept(turned, r, &websocket.AcceptOptions{
-		OnPingReceived:     func(context.Context, []byte) bool { k.pulse.beat(); return true },
-		OnPongReceived:     func(context.Context, []byte) { k.pulse.beat() },
 		InsecureSkipVerify: true, // admit has looked at Origin
 		CompressionMode:    websocket.CompressionDisabled,
 		Subprotocols:       []string{"mcp"},
@@ -121,7 +119,7 @@ func (k *socket) open(id string) bool {
 		if err := k.find(k.ctx, id); err != nil {
 			k.becauseRefused(err)
 			k.write(k.refuse(err))
-			k.conn.Close(refusal(err), closeReason(err))
+			k.close(refusal(err), closeReason(err))
 			return false
 		}
 	}
@@ -250,14 +248,14 @@ func closeReason(err error) string {
 	return "no session" + more
 }
 
-// writeChunk is how much is written at once. Between two chunks the library writes what else is due, pongs above all,
-// which it does not wait for longer than 5 seconds: a long message to a peer that reads must not cost it the socket.
+// writeChunk is how much is written at once. Between two chunks pongs are written: a long message to a peer that reads must
+// not hold them up. It is more than twice what net/http and the library buffer, so that nothing of a chunk is left there.
 const writeChunk = 64 << 10
 
 // write writes one text message, when those before it are written. A peer that has stopped reading is gone after a while.
 func (k *socket) write(text []byte) error {
-	k.turn.Lock()
-	defer k.turn.Unlock()
+	k.takeTurn()
+	defer k.endTurn()
 	k.writing.Store(true)
 	defer k.writing.Store(false)
 	k.slow.Reset(timeFor(int64(len(text))))
@@ -265,6 +263,9 @@ func (k *socket) write(text []byte) error {
 	// sessionOver looks at writing after the session has ended, so one of the two sees it.
 	if k.session != nil && k.session.Context().Err() != nil {
 		k.slow.Reset(hurryTime)
+	}
+	if err := k.pay(); err != nil {
+		return err
 	}
 	if len(text) <= writeChunk {
 		return k.conn.Write(context.Background(), websocket.MessageText, text)
@@ -274,9 +275,13 @@ func (k *socket) write(text []byte) error {
 		return err
 	}
 	for chunk := range slices.Chunk(text, writeChunk) {
+		if err := k.pay(); err != nil {
+			return err
+		}
 		if _, err := w.Write(chunk); err != nil {
 			return err
 		}
+		k.pulse.beat() // the peer has taken what was before it, or most of it
 	}
 	return w.Close()
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// queued is how many writes a connection takes before one has to wait for the reader, as a kernel's buffer would.
-const queued = 64
+// Queued is how many writes a connection takes, beside one that is under way, before the next has to wait for the reader, as for
+// room in a kernel's buffer.
+const Queued = 64
 
 // linger is how long a closed connection goes on sending what was written before.
 const linger = time.Second
@@ -21,7 +22,7 @@ type conn struct {
 }
 
 func newConn(inner net.Conn) *conn {
-	c := &conn{Conn: inner, out: make(chan []byte, queued), done: make(chan struct{})}
+	c := &conn{Conn: inner, out: make(chan []byte, Queued), done: make(chan struct{})}
 	go c.pump()
 	return c
 }
