@@ -20,10 +20,10 @@ const (
 // client is sure of the whole time, whenever it stopped.
 type pulse struct {
 	k *socket
-	// heard says that the peer has given a sign of life since it was pinged: anything has arrived, or a piece of a long
-	// message has gone. When that was does not matter, so that it costs no look at the clock.
-	heard  atomic.Bool
-	pinged atomic.Int64 // when it was pinged first after its last sign of life; Unix nanoseconds, 0: never
+	// pinged is when the peer was pinged first after its last sign of life, in Unix nanoseconds, or 0 where it has not been
+	// since. A sign is anything that arrives, or a piece of a long message that goes; when it came does not matter, so that it
+	// costs no look at the clock.
+	pinged atomic.Int64
 	timer  *time.Timer
 }
 
@@ -37,15 +37,15 @@ func (p *pulse) stop() { p.timer.Stop() }
 
 // beat notes a sign of life.
 func (p *pulse) beat() {
-	if !p.heard.Load() {
-		p.heard.Store(true)
+	if p.pinged.Load() != 0 {
+		p.pinged.Store(0)
 	}
 }
 
 // Silence is how long the peer has left a ping unanswered, or 0. While the server itself does not read, it does not count.
 func (p *pulse) Silence() time.Duration {
 	pinged := p.pinged.Load()
-	if pinged == 0 || p.heard.Load() || p.k.unread.Load() {
+	if pinged == 0 || p.k.unread.Load() {
 		return 0
 	}
 	return time.Since(time.Unix(0, pinged))
@@ -73,7 +73,6 @@ func (p *pulse) ping() {
 	}
 	if p.Silence() == 0 {
 		p.pinged.Store(time.Now().UnixNano())
-		p.heard.Store(false) // in this order, so that Silence is never that since an older ping
 	}
 	p.k.control(func() error {
 		_, err := p.k.wire.Conn.Write(barePing)
