@@ -205,10 +205,12 @@ func (i *Instance) runTool(ctx context.Context, req *mcp.CallToolRequest) ToolAn
 	}
 	// What an author's types do when they are written as JSON is the author's code too, and what they refer to may change
 	// in the next call.
-	frozen, err := guard(i.session.log, fmt.Sprintf("tool %q", a.Tool), func() (*mcp.CallToolResult, error) { return tools.Freeze(a.Result) })
+	var err error
+	if !tools.Frozen(a.Result) {
+		a.Result, err = guard(i.session.log, fmt.Sprintf("tool %q", a.Tool), func() (*mcp.CallToolResult, error) { return tools.Freeze(a.Result) })
+	}
 	if err == nil {
-		a.Result = frozen
-		a.Data, err = tools.Data(frozen)
+		a.Data, err = tools.Data(a.Result)
 	}
 	if err != nil {
 		a.Result, a.Err = nil, logged(ctx, i.session.log, tools.AsError(a.Tool, err))

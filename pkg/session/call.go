@@ -21,13 +21,23 @@ const turnSize = 64
 
 // A work is what [run] is told of a call: its name for people, its deadline, and how much of the turn it takes.
 type work struct {
-	what  string
+	what  callName
 	limit time.Duration // of wait and run together
 	share int64
 }
 
 // alone is the work of a call that runs with no other beside it.
-func alone(what string, limit time.Duration) work { return work{what, limit, turnSize} }
+func alone(what string, limit time.Duration) work { return work{callName{what: what}, limit, turnSize} }
+
+// A callName is a call's name for people. Few calls are ever named, so that it is put together when somebody asks.
+type callName struct{ what, tool string }
+
+func (n callName) String() string {
+	if n.what != "" {
+		return n.what
+	}
+	return fmt.Sprintf("tool %.200q", n.tool)
+}
 
 // run runs f in the session's turn and gives then, once, what became of it.
 //
@@ -39,8 +49,8 @@ func alone(what string, limit time.Duration) work { return work{what, limit, tur
 // f runs in the caller's goroutine, and so does then, save where a running f is given up: then's last argument tells, and
 // run returns it when f has returned. (A goroutine for each call would cost a step more than all the rest of it.)
 func run[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error), then func(v T, err error, here bool)) (here bool) {
-	var none T
 	if err := s.enter(); err != nil {
+		var none T
 		settle(&none, false, err)
 		then(none, err, true)
 		return true
@@ -49,25 +59,25 @@ func run[T any](s *Session, ctx context.Context, w work, f func(context.Context)
 	p.begin(ctx, s, w.limit)
 	running, err := s.takeTurn(&p.callContext, w)
 	if err != nil {
-		settle(&none, false, err)
-		p.finish(none, err, true)
+		settle(&p.v, false, err)
+		p.finish(p.v, err, true)
 		return true
 	}
 	p.whenEnded(p.giveUp)
-	var v T
 	func() {
 		defer s.turn.Release(w.share)
 		defer s.returned(running)
-		v, err = guarded(s, w.what, func() T { return f(p) })
+		p.v, err = guarded(s, w.what, func() T { return f(p) })
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
 		p.endIfLate()
 		if p.Err() != nil {
-			v, err = none, interrupted(&p.callContext, w, true)
+			var none T
+			p.v, err = none, interrupted(&p.callContext, w, true)
 		}
-		here = p.decide(&v, err)
+		here = p.decide(&p.v, err)
 	}()
 	if here {
-		p.finish(v, s.told(err), true)
+		p.finish(p.v, s.told(err), true)
 	}
 	return here
 }
@@ -79,6 +89,7 @@ type pending[T any] struct {
 	w      work
 	settle func(v *T, ran bool, err error)
 	then   func(v T, err error, here bool)
+	v      T // what f has returned; of the goroutine that runs it
 
 	deciding sync.Mutex // held while it is decided what becomes of the call; guards decided
 	decided  bool
@@ -132,11 +143,11 @@ func (s *Session) takeTurn(c *callContext, w work) (running int, err error) {
 
 // guarded is the last guard between what a call runs and the process. Authors' functions have guards of their own below
 // it, with better words.
-func guarded[T any](s *Session, what string, f func() T) (v T, err error) {
+func guarded[T any](s *Session, what callName, f func() T) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("call panicked", "event", "call_panic", "call", what, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			err = fmt.Errorf("%s panicked; the server's log has the stack", what)
+			s.log.Error("call panicked", "event", "call_panic", "call", what.String(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%v panicked; the server's log has the stack", what)
 		}
 	}()
 	return f(), nil
@@ -160,7 +171,7 @@ func nothing[T any](*T, bool, error) {}
 func interrupted(c *callContext, w work, ran bool) error {
 	cause := c.why()
 	if errors.Is(cause, errDeadline) {
-		return &TimeoutError{What: w.what, Limit: w.limit, Ran: ran}
+		return &TimeoutError{What: w.what.String(), Limit: w.limit, Ran: ran}
 	}
 	return cause
 }
@@ -254,7 +265,7 @@ func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit 
 func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration, then func(c toolCall, err error, here bool)) (here bool) {
 	name, args := req.Params.Name, req.Params.Arguments
 	traits := s.inst.Traits(name)
-	w := alone(fmt.Sprintf("tool %.200q", name), or(limit, or(traits.Deadline, s.m.opts.ToolTimeout)))
+	w := work{callName{tool: name}, or(limit, or(traits.Deadline, s.m.opts.ToolTimeout)), turnSize}
 	if traits.Concurrent {
 		w.share = 1
 	}

@@ -54,7 +54,7 @@ func (s *Session) Info() Info {
 		i.Attachment = AttachedClient
 	}
 	for _, r := range s.running {
-		i.Running = append(i.Running, InTurn{r.what, time.Since(r.since)})
+		i.Running = append(i.Running, InTurn{r.what.String(), time.Since(r.since)})
 	}
 	return i
 }

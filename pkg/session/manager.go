@@ -155,7 +155,7 @@ func (m *Manager) build(ctx context.Context, s *Session) error {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	s.mu.Lock()
-	running := s.begun("New")
+	running := s.begun(callName{what: "New"})
 	s.mu.Unlock()
 	defer s.returned(running)
 	defer s.tellStuck(ctx)()

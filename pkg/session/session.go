@@ -408,7 +408,7 @@ func (s *Session) awaitTurn() {
 
 func (s *Session) closeInstance() error {
 	s.mu.Lock()
-	running := s.begun("Close")
+	running := s.begun(callName{what: "Close"})
 	s.mu.Unlock()
 	defer s.returned(running)
 	told := time.AfterFunc(stuckAfter, func() {
@@ -421,7 +421,7 @@ func (s *Session) closeInstance() error {
 // A running is a call that has the turn, or a share of it.
 type running struct {
 	n     int // by which it is found again
-	what  string
+	what  callName
 	since time.Time
 }
 
@@ -439,11 +439,11 @@ func (s *Session) Running() (what string, age time.Duration) {
 	if len(s.running) == 0 {
 		return "", 0
 	}
-	return s.running[0].what, time.Since(s.running[0].since)
+	return s.running[0].what.String(), time.Since(s.running[0].since)
 }
 
 // begun (mu held) notes that a call has got its turn, and returned that it has returned.
-func (s *Session) begun(what string) (n int) {
+func (s *Session) begun(what callName) (n int) {
 	s.begins++
 	s.running = append(s.running, running{s.begins, what, time.Now()})
 	return s.begins

@@ -13,7 +13,7 @@ import (
 // as JSON, so that it may be sent while the next call changes what it was made of. The error is that it cannot be
 // written. A result that this package has made is frozen already.
 func Freeze(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
-	if made(res) {
+	if Frozen(res) {
 		return res, nil
 	}
 	text, err := json.Marshal(res)
@@ -48,8 +48,9 @@ func keepNumbers(text []byte, res *mcp.CallToolResult) error {
 	return nil
 }
 
-// made reports whether nothing in the result can be an author's: it is empty, or answerOf has made it.
-func made(res *mcp.CallToolResult) bool {
+// Frozen reports whether nothing in the result can be an author's, so that [Freeze] returns it as it is: it is empty, or
+// answerOf has made it.
+func Frozen(res *mcp.CallToolResult) bool {
 	if _, ok := res.StructuredContent.(Structured); ok {
 		return true
 	}
