@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"slices"
@@ -50,6 +51,11 @@ type Raw = jsontext.Value
 // Marshal encodes v. NaN and infinities, values that marshal to invalid JSON and strings that are not valid UTF-8 are
 // errors.
 func Marshal(v any) ([]byte, error) {
+	if s, ok := v.(string); ok { // as many tools return
+		if b, err := AppendString(nil, s); err == nil {
+			return b, nil
+		}
+	}
 	b, err := json.Marshal(v, options)
 	return b, wrap(err, nil)
 }
@@ -140,8 +146,12 @@ func stringified(o json.Options) bool {
 
 // String returns the string that a valid JSON value is, if it is one.
 func String(raw []byte) (s string, ok bool) {
-	if len(raw) == 0 || raw[0] != '"' {
+	last := len(raw) - 1
+	if last <= 0 || raw[0] != '"' || raw[last] != '"' {
 		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1:last]), true
 	}
 	b, err := jsontext.AppendUnquote(nil, raw)
 	return string(b), err == nil
