@@ -26,11 +26,7 @@ func (s *Server) isDirect(r *http.Request, a *session.Agent, head rpcHead) bool 
 }
 
 func (s *Server) callDirect(w http.ResponseWriter, r *http.Request, a *session.Agent, head rpcHead) {
-	var p rpcParams
-	if err := strictjson.Unmarshal(head.params, &p); err != nil {
-		writeRPC(w, http.StatusOK, head.id, &rpcError{Code: rpcInvalidParams, Message: err.Error()})
-		return
-	}
+	p := parseParams(head.params)
 	name, err := optionalString("params.name", p.Name)
 	if err == nil && name == "" {
 		err = &rpcError{Code: rpcInvalidParams, Message: "params.name is required: which tool?"}

@@ -257,12 +257,6 @@ type rpcHead struct {
 
 // peek reads the head of checked JSON as far as it is well-formed; the rest is for whoever serves it.
 func peek(body []byte) rpcHead {
-	var m struct {
-		Version strictjson.Raw `json:"jsonrpc"`
-		ID      strictjson.Raw `json:"id"`
-		Method  strictjson.Raw `json:"method"`
-		Params  strictjson.Raw `json:"params"`
-	}
 	h := rpcHead{id: nullID, valid: true}
 	if strictjson.Raw(body).Kind() == '[' {
 		var batch []struct {
@@ -279,8 +273,21 @@ func peek(body []byte) rpcHead {
 		}
 		return h
 	}
-	if strictjson.Raw(body).Kind() != '{' || strictjson.Unmarshal(body, &m) != nil {
+	if strictjson.Raw(body).Kind() != '{' {
 		return h
+	}
+	var m struct{ Version, ID, Method, Params strictjson.Raw }
+	for name, value := range strictjson.MembersIn(body) {
+		switch string(name) {
+		case "jsonrpc":
+			m.Version = value
+		case "id":
+			m.ID = value
+		case "method":
+			m.Method = value
+		case "params":
+			m.Params = value
+		}
 	}
 	if h.valid = exactID(m.ID) && !nullCall(m.ID, m.Method); h.valid && m.ID != nil {
 		h.id = m.ID

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,10 +49,13 @@ type rpcRequest struct {
 	call bool // it has an id
 }
 
-type rpcResult struct {
-	JSONRPC string         `json:"jsonrpc"`
-	ID      strictjson.Raw `json:"id"`
-	Result  any            `json:"result"`
+// appendResult writes the answer with a result.
+func appendResult(b []byte, id strictjson.Raw, result any) (_ []byte, err error) {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, id...)
+	b = append(b, `,"result":`...)
+	b, err = strictjson.Append(b, result)
+	return append(b, '}'), err
 }
 
 type rpcFault struct {
@@ -96,7 +100,7 @@ func (s *Server) rpcParsed(ctx context.Context, req rpcRequest, err error, own p
 func encodeRPC(id strictjson.Raw, result any, err error) []byte {
 	var b []byte
 	if err == nil {
-		if b, err = strictjson.Marshal(rpcResult{"2.0", id, result}); err == nil {
+		if b, err = appendResult(make([]byte, 0, frameSize), id, result); err == nil {
 			return b
 		}
 		err = fmt.Errorf("the answer cannot be written as JSON: %w", err)
@@ -174,6 +178,10 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 	default:
 		return req, wrong("want an object")
 	}
+	if plainRPC(text, &req) {
+		return req, nil
+	}
+	req = rpcRequest{}
 	known := strictjson.UnmarshalKnown(text, &req)
 	if known != nil { // it stopped at the fault, perhaps before the id
 		var only struct {
@@ -203,6 +211,27 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 	return req, nil
 }
 
+// plainRPC takes a request that is fine at a glance.
+func plainRPC(text []byte, req *rpcRequest) bool {
+	for name, value := range strictjson.MembersIn(text) {
+		switch string(name) {
+		case "jsonrpc":
+			req.JSONRPC, _ = strictjson.String(value)
+		case "id":
+			req.ID, req.call = value, true
+		case "method":
+			method, _ := strictjson.String(value)
+			req.Method = &method
+		case "params":
+			req.Params = value
+		default:
+			return false
+		}
+	}
+	return req.JSONRPC == "2.0" && (!req.call || validID(req.ID)) && req.Method != nil && *req.Method != "" &&
+		(req.Params == nil || req.Params.Kind() == '{')
+}
+
 // notString names the member at fault of a request whose members have the wrong types.
 func notString(text []byte) string {
 	var m struct {
@@ -226,20 +255,29 @@ func validID(id strictjson.Raw) bool {
 
 // rpcParams are the members of params that the methods look at; others are ignored.
 type rpcParams struct {
-	SessionID strictjson.Raw `json:"session_id"`
-	Name      strictjson.Raw `json:"name"`
-	Arguments strictjson.Raw `json:"arguments"`
+	SessionID, Name, Arguments strictjson.Raw
 	// TokenLasts, of openenv/session/agent, asks for a token that opens the handle for so many seconds.
-	TokenLasts strictjson.Raw `json:"token_s"`
+	TokenLasts strictjson.Raw
+}
+
+func parseParams(params strictjson.Raw) (p rpcParams) {
+	for name, value := range strictjson.MembersIn(params) {
+		switch string(name) {
+		case "session_id":
+			p.SessionID = value
+		case "name":
+			p.Name = value
+		case "arguments":
+			p.Arguments = value
+		case "token_s":
+			p.TokenLasts = value
+		}
+	}
+	return p
 }
 
 func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, error) {
-	var p rpcParams
-	if req.Params.Kind() == '{' {
-		if err := strictjson.Unmarshal(req.Params, &p); err != nil {
-			return nil, &rpcError{Code: rpcInvalidParams, Message: err.Error()}
-		}
-	}
+	p := parseParams(req.Params)
 	id, err := optionalString("params.session_id", p.SessionID)
 	if err != nil {
 		return nil, err
@@ -348,9 +386,35 @@ func (s *Server) callTool(ctx context.Context, p rpcParams, id string, from peer
 // A bareResult is a tool's result in both spellings: OpenEnv's for its clients, MCP's for code that knows only that.
 type bareResult struct {
 	gym.WireResult
-	MCPMeta       mcp.Meta `json:"_meta,omitempty"`
-	MCPStructured any      `json:"structuredContent,omitempty"`
-	MCPIsError    bool     `json:"isError"`
+	MCPMeta       mcp.Meta // _meta, unless it is empty
+	MCPStructured any      // structuredContent, unless it is nil
+	MCPIsError    bool     // isError
+}
+
+// AppendJSON writes the result without reflection.
+func (r bareResult) AppendJSON(b []byte) (_ []byte, err error) {
+	if b, err = r.WireResult.AppendJSON(b); err != nil {
+		return b, err
+	}
+	b = b[:len(b)-len("}")]
+	if tools.IsWrapMeta(r.MCPMeta) {
+		b = append(b, `,"_meta":`...)
+		b = append(b, tools.WrapMetaJSON...)
+	} else if len(r.MCPMeta) > 0 {
+		b = append(b, `,"_meta":`...)
+		if b, err = strictjson.Append(b, r.MCPMeta); err != nil {
+			return b, err
+		}
+	}
+	if r.MCPStructured != nil {
+		b = append(b, `,"structuredContent":`...)
+		if b, err = strictjson.Append(b, r.MCPStructured); err != nil {
+			return b, err
+		}
+	}
+	b = append(b, `,"isError":`...)
+	b = strconv.AppendBool(b, r.MCPIsError)
+	return append(b, '}'), nil
 }
 
 func newBareResult(a gym.ToolAnswer) bareResult {

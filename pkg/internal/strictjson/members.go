@@ -1,6 +1,9 @@
 package strictjson
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // A Members walks the members of an object that has been checked, without decoding anything.
 type Members struct {
@@ -40,6 +43,17 @@ func (m *Members) Next() (name []byte, value Raw, ok bool) {
 	begin := m.i
 	m.skip()
 	return name, Raw(m.b[begin:m.i:m.i]), true
+}
+
+// MembersIn walks the members of checked JSON, as [Members] does; what is no object has none.
+func MembersIn(b []byte) iter.Seq2[[]byte, Raw] {
+	return func(yield func(name []byte, value Raw) bool) {
+		m, ok := MembersOf(b)
+		for ok {
+			name, value, more := m.Next()
+			ok = more && yield(name, value)
+		}
+	}
 }
 
 func (m *Members) space() {
