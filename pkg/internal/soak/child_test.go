@@ -190,17 +190,31 @@ func runChild() int {
 	}
 	doors, desk := listen(), listen()
 	go http.Serve(desk, b.desk(srv))
-	json.NewEncoder(os.Stdout).Encode([]string{doors.Addr().String(), desk.Addr().String()})
 	ctx, stop := context.WithCancelCause(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		stop(transport.ErrDrain)
 	}()
-	if err := srv.Serve(ctx, doors, nil); err != nil {
+	told := &servingListener{Listener: doors, tell: sync.OnceFunc(func() {
+		json.NewEncoder(os.Stdout).Encode([]string{doors.Addr().String(), desk.Addr().String()})
+	})}
+	if err := srv.Serve(ctx, told, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// A servingListener tells when it is first asked for a connection. By then every goroutine of an idle server runs, so that a
+// count of them is one to come back to.
+type servingListener struct {
+	net.Listener
+	tell func()
+}
+
+func (l *servingListener) Accept() (net.Conn, error) {
+	l.tell()
+	return l.Listener.Accept()
 }
 
 // desk answers what the test asks of the server's process.
