@@ -31,9 +31,13 @@ const (
 // stop, and exits. SIGINT stops at once, SIGTERM drains first; a second signal ends the process where it is. Run a program
 // with -help for the flags.
 //
+// Memory: unless GOGC is set, garbage is collected no sooner than after 32 MiB, which costs that much memory and saves a fifth
+// of a step's CPU where sessions are few. GOGC and GOMEMLIMIT work as for any Go program.
+//
 // Each of flags may define flags of the environment's own, which -help shows, and which have variables like the others: they
 // are set before env is compiled. A name of the server's own flags panics.
 func Main(env gym.Definition, flags ...func(*flag.FlagSet)) {
+	keepHeapRoom()
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -3,14 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
-	"log/slog"
-	"net"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/openenv-go/openenv-go/bench/internal/host"
@@ -65,31 +57,6 @@ var env = gym.Environment[*Echo]{
 }
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "`address` to listen on")
-	var o transport.Options
-	flag.IntVar(&o.Sessions.Max, "max-sessions", 0, "how many sessions at once; 0: the default")
-	flag.Int64Var(&o.MaxInFlight, "max-in-flight", 0, "bytes of all long messages that are being read or answered; 0: the default")
-	flag.DurationVar(&o.Sessions.ToolTimeout, "tool-timeout", 0, "deadline of a tool call; 0: the default")
-	flag.Parse()
-	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil)) // as transport.Main has it
 	host.Debug()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := serve(ctx, *addr, o); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
-func serve(ctx context.Context, addr string, o transport.Options) error {
-	server, err := transport.New(ctx, env, o)
-	if err != nil {
-		return err
-	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return errors.Join(err, server.Close(ctx))
-	}
-	fmt.Printf("listening on http://%v\n", ln.Addr())
-	return server.Serve(ctx, ln, nil)
+	transport.Main(env)
 }

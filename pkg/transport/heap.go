@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+const (
+	// heapRoom is how many bytes a server's process may allocate between two garbage collections, at least.
+	//
+	// Go collects whenever what is live has doubled. A server of few sessions keeps some MiB, so that under load it would
+	// collect a hundred times a second, and each time shrink the stacks of its connections, which then grow again: together a
+	// fifth of a step's CPU. Where sessions keep more than this, nothing is changed.
+	heapRoom = 32 << 20
+	// goPercent is the growth that Go collects at when nobody tells it otherwise.
+	goPercent = 100
+	// leastKept is what Go takes to be live, at least.
+	leastKept = 4 << 20
+)
+
+// keepHeapRoom has garbage collected no sooner than after [heapRoom], from now on and for the whole process. GOGC goes before
+// it, and the limit of GOMEMLIMIT holds.
+func keepHeapRoom() {
+	if os.Getenv("GOGC") == "" {
+		tuneCollector(goPercent)
+	}
+}
+
+// tuneCollector sets the collector's percentage for what is live now, and again after each collection.
+func tuneCollector(last int) {
+	percent := collectorPercent(keptBytes())
+	if percent != last {
+		debug.SetGCPercent(percent)
+	}
+	runtime.AddCleanup(new(unused), tuneCollector, percent)
+}
+
+// An unused value is found by the next collection. The pointer keeps it out of Go's blocks of tiny values, which live longer.
+type unused struct{ _ *unused }
+
+// collectorPercent is by how much of kept bytes the heap may grow, so that it is [heapRoom] or more.
+func collectorPercent(kept uint64) int {
+	return max(goPercent, int(100*heapRoom/max(kept, leastKept)))
+}
+
+// keptBytes is what the last collection left, and the stacks and globals that the collector counts to it.
+func keptBytes() (n uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		if s.Value.Kind() == metrics.KindUint64 {
+			n += s.Value.Uint64()
+		}
+	}
+	return n
+}

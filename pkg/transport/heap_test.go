@@ -1,0 +1,69 @@
+package transport
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// heapVariable has the test's own binary be a process that keeps little and throws away much.
+const heapVariable = "OPENENV_TEST_HEAP"
+
+const thrownAway = 256 << 20
+
+// TestHeapRoom counts collections in processes that keep their hands off GOGC, and in one whose operator has set it.
+func TestHeapRoom(t *testing.T) {
+	if os.Getenv(heapVariable) != "" {
+		keepHeapRoom()
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range thrownAway >> 10 {
+			waste = make([]byte, 1<<10)
+		}
+		runtime.ReadMemStats(&after)
+		os.Stdout.WriteString("collections: " + strconv.Itoa(int(after.NumGC-before.NumGC)) + "\n")
+		return
+	}
+	collections := func(variables ...string) int {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestHeapRoom$")
+		for _, v := range os.Environ() {
+			if !strings.HasPrefix(v, "GOGC=") {
+				cmd.Env = append(cmd.Env, v)
+			}
+		}
+		cmd.Env = append(append(cmd.Env, heapVariable+"=1"), variables...)
+		out, err := cmd.CombinedOutput()
+		_, figure, _ := strings.Cut(string(out), "collections: ")
+		n, convErr := strconv.Atoi(strings.SplitN(figure, "\n", 2)[0])
+		if err != nil || convErr != nil {
+			t.Fatalf("%v, %v: %s", err, convErr, out)
+		}
+		return n
+	}
+	if n := collections(); n > thrownAway/heapRoom+1 {
+		t.Errorf("%d collections for %d MiB, want one for %d MiB", n, thrownAway>>20, heapRoom>>20)
+	}
+	if n := collections("GOGC=100"); n < 2*thrownAway/heapRoom {
+		t.Errorf("%d collections for %d MiB with GOGC=100, which is to be followed", n, thrownAway>>20)
+	}
+	if n := collections("GOMEMLIMIT=16MiB"); n < 2*thrownAway/heapRoom {
+		t.Errorf("%d collections for %d MiB with GOMEMLIMIT=16MiB, which is to be followed", n, thrownAway>>20)
+	}
+}
+
+var waste []byte
+
+func TestCollectorPercent(t *testing.T) {
+	for _, c := range []struct {
+		kept uint64
+		want int
+	}{{0, 800}, {4 << 20, 800}, {16 << 20, 200}, {32 << 20, 100}, {1 << 40, 100}} {
+		if got := collectorPercent(c.kept); got != c.want {
+			t.Errorf("%d bytes kept: %d%%, want %d%%", c.kept, got, c.want)
+		}
+	}
+}
