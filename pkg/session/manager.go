@@ -66,8 +66,9 @@ func (o Options) withDefaults() Options {
 
 // A Manager opens, finds and ends the sessions of one class.
 type Manager struct {
-	class *gym.Class
-	opts  Options
+	class   *gym.Class
+	opts    Options
+	workers *workers
 
 	mu       sync.Mutex
 	sessions map[string]*Session // every session that holds a slot, while it is built and torn down too
@@ -86,7 +87,7 @@ type Manager struct {
 // [Manager.Shutdown] ends that. It does not close the class.
 func NewManager(class *gym.Class, o Options) *Manager {
 	m := &Manager{
-		class: class, opts: o.withDefaults(),
+		class: class, opts: o.withDefaults(), workers: newWorkers(),
 		sessions: map[string]*Session{}, agents: map[string]*Agent{}, handles: map[string]*Session{},
 	}
 	m.mu.Lock()
@@ -271,6 +272,7 @@ func (m *Manager) Drain(ctx context.Context) error {
 // from ending is in the log. It is idempotent.
 func (m *Manager) Shutdown(ctx context.Context) error {
 	live := m.refuse()
+	defer m.workers.end()
 	for _, s := range live {
 		s.mu.Lock()
 		s.begin("shutdown", &Error{Code: ShuttingDown, Message: "the session was closed, since the server is shutting down"})
