@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/tools"
@@ -410,4 +411,19 @@ func TestClassTellsModesAndActions(t *testing.T) {
 			t.Errorf("same, other, live elsewhere, nosuch, own actions (-want +got):\n%s", diff)
 		}
 	}
+}
+
+// TestRewardsAreWrittenAsTheStandardLibraryWritesThem holds for every finite number.
+func TestRewardsAreWrittenAsTheStandardLibraryWritesThem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.OneOf(rapid.Float64(), rapid.Map(rapid.Int64(), func(n int64) float64 { return float64(n) / 8 }),
+			rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-6, 9.9e-7, 1e21, 9.99e20, 5e-324, math.MaxFloat64})).Draw(t, "v")
+		want, err := json.Marshal(v)
+		if err != nil {
+			t.Skip("no JSON")
+		}
+		if got, err := gym.Number(v).AppendJSON([]byte("x")); err != nil || string(got) != "x"+string(want) {
+			t.Errorf("%s, %v; want x%s", got, err, want)
+		}
+	})
 }

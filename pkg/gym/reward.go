@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // A Reward is what a step earned: a number, a boolean, or nothing. The zero Reward is nothing, null on the wire.
@@ -36,19 +37,19 @@ func Bool(v bool) Reward {
 func (r Reward) Value() (v float64, ok bool) { return r.value, r.kind != rewardNone }
 
 // MarshalJSON writes a number, true, false or null.
-func (r Reward) MarshalJSON() ([]byte, error) {
-	switch r.kind {
-	case rewardNumber:
-		return json.Marshal(r.value)
-	case rewardBool:
-		return json.Marshal(r.value == 1)
-	}
-	return []byte("null"), nil
-}
+func (r Reward) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
-// AppendJSON writes what MarshalJSON writes.
+// AppendJSON appends what MarshalJSON writes.
 func (r Reward) AppendJSON(b []byte) ([]byte, error) {
-	raw, err := r.MarshalJSON()
+	switch size := math.Abs(r.value); {
+	case r.kind == rewardNone:
+		return append(b, "null"...), nil
+	case r.kind == rewardBool:
+		return strconv.AppendBool(b, r.value == 1), nil
+	case size == 0 || 1e-6 <= size && size < 1e21: // where encoding/json has no exponent
+		return strconv.AppendFloat(b, r.value, 'f', -1, 64), nil
+	}
+	raw, err := json.Marshal(r.value)
 	return append(b, raw...), err
 }
 
