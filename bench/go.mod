@@ -7,6 +7,7 @@ replace github.com/openenv-go/openenv-go => ../
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/coder/websocket v1.8.15
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/openenv-go/openenv-go v0.0.0

@@ -47,7 +47,7 @@ type config struct {
 }
 
 // Parts of a run.
-var allParts = []string{"steps", "opens", "idle", "beside", "starts", "scale"}
+var allParts = []string{"steps", "opens", "idle", "beside", "starts", "profile", "scale"}
 
 func parse(args []string) (c config, err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -76,7 +76,7 @@ func parse(args []string) (c config, err error) {
 	if _, err := os.Stat(filepath.Join(root, "servers", "ours")); err != nil {
 		return c, errors.New("run it in the bench directory: go run ./cmd/bench")
 	}
-	s := measure.Settings{Rounds: 5, Turns: 4, Turn: 500 * time.Millisecond, Idle: 10_000, Starts: 5, Root: root, Log: os.Stderr}
+	s := measure.Settings{Rounds: 5, Turns: 4, Turn: 500 * time.Millisecond, Idle: 10_000, Starts: 5, Profiled: 15 * time.Second, Root: root, Log: os.Stderr}
 	s.Sessions, s.Sizes = []int{1, 64, 1000}, []int{32, 4 << 10, 1 << 20}
 	s.Servers = []string{report.Ours, report.Floor, report.HTTPEcho, report.MCPGo, report.GoSDK, report.Reference}
 	if c.quick {
@@ -104,7 +104,7 @@ func parse(args []string) (c config, err error) {
 }
 
 func quick(s measure.Settings) measure.Settings {
-	s.Rounds, s.Turns, s.Turn, s.Idle, s.Starts = 3, 2, 100*time.Millisecond, 1_000, 3
+	s.Rounds, s.Turns, s.Turn, s.Idle, s.Starts, s.Profiled = 3, 2, 100*time.Millisecond, 1_000, 3, time.Second
 	s.Sessions, s.Sizes = []int{1, 64}, []int{32}
 	return s
 }
@@ -184,14 +184,11 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// profiled is how long a profile is taken.
-const profiled = 15 * time.Second
-
 // profile takes the first of the servers, doors, sessions and sizes that were chosen.
 func profile(ctx context.Context, c config) error {
 	s := c.settings
 	return withBench(ctx, s, func(b *measure.Bench) error {
-		return b.Profile(ctx, c.profile, s.Servers[0], s.Doors[0], s.Sessions[0], s.Sizes[0], profiled)
+		return b.Profile(ctx, c.profile, s.Servers[0], s.Doors[0], s.Sessions[0], s.Sizes[0], s.Profiled)
 	})
 }
 
@@ -256,6 +253,10 @@ func measurePart(ctx context.Context, b *measure.Bench, s measure.Settings, part
 		r.Beside, err = b.Beside(ctx, besides)
 	case "starts":
 		r.Starts, err = b.Starts(ctx)
+	case "profile":
+		if slices.Contains(s.Servers, report.Ours) {
+			r.Profiles, err = b.Profiles(ctx)
+		}
 	case "scale":
 		r.Scale, err = b.Scale(ctx, scales(r.Quick))
 	}

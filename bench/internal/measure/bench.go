@@ -27,6 +27,7 @@ type Settings struct {
 	Turn     time.Duration // how long one is
 	Idle     int           // idle sessions
 	Starts   int           // of each server
+	Profiled time.Duration // how long a profile is taken
 	Root     string        // the directory of the bench module
 	Log      io.Writer     // says what is under way
 }
@@ -34,6 +35,7 @@ type Settings struct {
 // A Bench is servers that can be started and measured.
 type Bench struct {
 	settings Settings
+	dir      string // for what is built and written
 	programs map[string]program
 }
 
@@ -60,7 +62,7 @@ const (
 
 // New builds the servers into dir.
 func New(ctx context.Context, dir string, s Settings) (*Bench, error) {
-	b := &Bench{s, map[string]program{}}
+	b := &Bench{s, dir, map[string]program{}}
 	everyDoor := map[string]string{}
 	for _, d := range load.Doors {
 		everyDoor[d.Name] = ""

@@ -2,9 +2,7 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -229,34 +227,4 @@ func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, e
 		out = append(out, one)
 	}
 	return out, nil
-}
-
-// Profile writes a CPU profile of a Go server under steps by one door to a file.
-func (b *Bench) Profile(ctx context.Context, file, name, door string, sessions, size int, d time.Duration) error {
-	b.logf("a profile of %s, steps by %s: %d sessions, %d bytes", name, door, sessions, size)
-	into, err := load.DoorOf(door)
-	if err != nil {
-		return err
-	}
-	server, err := b.start(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer server.Stop()
-	group, err := load.Open(ctx, into, b.target(server, door, size), sessions)
-	if err != nil {
-		return err
-	}
-	defer group.Cut()
-	if _, err := group.Run(ctx, time.Second, load.NewRecorder()); err != nil { // heaps and buffers find their sizes
-		return err
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	profiled := make(chan error, 1)
-	go func() { profiled <- server.Profile(ctx, d, f) }()
-	_, err = group.Run(ctx, d+time.Second, load.NewRecorder())
-	return errors.Join(err, <-profiled, f.Close())
 }

@@ -29,8 +29,9 @@ var results = report.Results{
 		{Door: "ws-step", Sessions: 64, Size: 32, Server: report.Floor, Rounds: rounds(16, 16, 16)},
 		{Door: "ws-step", Sessions: 64, Size: 32, Server: report.Reference, Failure: "it gave up | here\nand wrote more"},
 	},
-	Idle:  []report.Idle{{Server: report.Ours, Sessions: 10, Asleep: 33 << 10}, {Server: report.Floor, Sessions: 10, Asleep: 32 << 10}},
-	Scale: []report.Scale{{Sessions: 65_536, Wait: 10 * time.Second, Servers: 4, Clients: 4, Succeeded: 65_500}},
+	Idle:     []report.Idle{{Server: report.Ours, Sessions: 10, Asleep: 33 << 10}, {Server: report.Floor, Sessions: 10, Asleep: 32 << 10}},
+	Profiles: []report.Profile{{Door: "ws-step", Sessions: 64, Top: []report.Spent{{Function: "main.busy[…]", Flat: 0.123, Cum: 0.5}}}},
+	Scale:    []report.Scale{{Sessions: 65_536, Wait: 10 * time.Second, Servers: 4, Clients: 4, Succeeded: 65_500}},
 }
 
 func TestText(t *testing.T) {
@@ -41,6 +42,7 @@ func TestText(t *testing.T) {
 		"≤ 1.30 × 1.03 × met",
 		"≥ 99.9 % 99.945 % met",
 		"failed: it gave up / here",
+		"Where the CPU goes: `step` frames over `/ws`, 64 sessions function by itself with what it calls `main.busy[…]` 12.3 % 50.0 %",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)

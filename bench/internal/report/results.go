@@ -38,6 +38,21 @@ type Results struct {
 	Beside []Steps // of ours, none and Sessions idle sessions beside; Door tells which
 	Starts []Start
 	Scale  []Scale
+
+	Profiles []Profile
+}
+
+// A Profile is where ours spends its CPU under steps by one door.
+type Profile struct {
+	Door     string
+	Sessions int
+	Top      []Spent // what takes the most by itself, the most first
+}
+
+// Spent is a function's share of all CPU time: by itself, and with what it calls.
+type Spent struct {
+	Function  string
+	Flat, Cum float64 // 0 to 1
 }
 
 // Steps are those of one server by one door.

@@ -44,8 +44,22 @@ func tables(r Results) (all []table) {
 			all = append(all, t)
 		}
 	}
-	return append(all, stepTables(r)...)
+	all = append(all, stepTables(r)...)
+	for _, p := range r.Profiles {
+		all = append(all, profileTable(p))
+	}
+	return all
 }
+
+func profileTable(p Profile) table {
+	t := table{title: fmt.Sprintf("Where the CPU goes: %s, %d sessions", doorTitle(p.Door), p.Sessions), head: []string{"function", "by itself", "with what it calls"}}
+	for _, s := range p.Top {
+		t.rows = append(t.rows, []string{"`" + s.Function + "`", share(s.Flat), share(s.Cum)})
+	}
+	return t
+}
+
+func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
 // stepTables has a table for each door.
 func stepTables(r Results) (all []table) {

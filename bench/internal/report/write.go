@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ each as a process of its own, and drives them with one load generator in one run
 
 | server | what it is |
 |---|---|
-| openenv-go | this project, with its defaults but the number of sessions, and a log like ` + "`transport.Main`" + `'s, which goes to a file |
+| openenv-go | this project, as ` + "`transport.Main`" + ` serves it, with its defaults but the number of sessions; its log goes to a file |
 | openenv (Python) | the reference, openenv 0.10.0 on uvicorn with uvloop and httptools, without an access log and with as many sessions as are asked for |
 | floor | a bare loop over coder/websocket that decodes the whole frame with encoding/json and writes the same reply, byte for byte, from a typed struct |
 | net/http echo | a bare handler that decodes the whole request with encoding/json and writes the same reply, byte for byte, from a typed struct |
@@ -67,8 +68,14 @@ func markdown(r Results) string {
 		}
 		b.WriteString(notes(t.title, r))
 	}
+	b.WriteString("\n" + tried)
 	return b.String()
 }
+
+// tried is what was found in profiles and done about it, which no run can tell.
+//
+//go:embed tried.md
+var tried string
 
 func machineText(b *strings.Builder, r Results) {
 	m := r.Machine
