@@ -30,7 +30,7 @@ type upgrade struct {
 	k *socket
 }
 
-// Hijack is for the library.
+// Hijack is for the library, which keeps the buffers: so they are small, and not net/http's.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
@@ -39,7 +39,8 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	first := make([]byte, rw.Reader.Buffered())
 	_, _ = io.ReadFull(rw.Reader, first) // they are there
 	u.k.wire = sieve{Conn: conn, to: u.k, first: first}
-	return &u.k.wire, rw, nil
+	u.k.joint.to = conn
+	return &u.k.wire, bufio.NewReadWriter(bufio.NewReaderSize(&u.k.wire, libraryReads), bufio.NewWriterSize(&u.k.joint, libraryWrites)), nil
 }
 
 // beat notes a sign of life.

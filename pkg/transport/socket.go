@@ -33,6 +33,7 @@ type socket struct {
 	s       *Server
 	conn    *websocket.Conn
 	wire    sieve // what conn is over
+	joint   joint // what it writes to
 	session *session.Session
 	// answer makes the reply to a text message and gives it to reply, once. here says whether it did in this goroutine.
 	answer func(ctx context.Context, text []byte, reply replyFunc) (here bool)

@@ -262,7 +262,7 @@ func closeReason(err error) string {
 }
 
 // writeChunk is how much is written at once. Between two chunks pongs are written: a long message to a peer that reads must
-// not hold them up. It is more than twice what net/http and the library buffer, so that nothing of a chunk is left there.
+// not hold them up. It is much more than the library buffers, so that nothing of a chunk is left there.
 const writeChunk = 64 << 10
 
 // write writes one text message, when those before it are written. A peer that has stopped reading is gone after a while.
@@ -280,6 +280,7 @@ func (k *socket) write(text []byte) error {
 	if err := k.pay(); err != nil {
 		return err
 	}
+	k.joint.short.Store(len(text) <= maxShort)
 	if len(text) <= writeChunk {
 		return k.conn.Write(context.Background(), websocket.MessageText, text)
 	}
