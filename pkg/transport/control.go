@@ -59,7 +59,7 @@ func (k *socket) owe(ping []byte) {
 	due = append(append(due, pongHead, byte(len(ping))), ping...)
 	k.due.Store(&due) // only who reads stores, so that none is lost
 	if k.paying.CompareAndSwap(false, true) {
-		k.readers.Go(func() {
+		k.players.Go(func() {
 			k.takeTurn()
 			k.paying.Store(false)
 			k.control(k.pay)

@@ -1,13 +1,13 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -26,7 +26,7 @@ import (
 
 // TestSessionsEqualTheirModel plays random sequences of what clients, networks and operators do to a server, in fake time
 // over a network in memory, and compares after each step what can be counted with a model: slots, open environments,
-// handlers that run, goroutines that serve sockets. -rapid.checks sets how many sequences are played.
+// handlers that run, sockets that goroutines serve. -rapid.checks sets how many sequences are played.
 func TestSessionsEqualTheirModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		set := modelSettings.Draw(rt, "settings")
@@ -271,20 +271,29 @@ func (p *play) compare() string {
 	if want := p.m.census(); got != want {
 		return fmt.Sprintf("there are %+v, and the model has %+v", got, want)
 	}
-	least, most := p.m.socketGoroutines()
-	if n := p.goroutinesIn("transport.(*socket).serve("); n < least || n > most {
-		return fmt.Sprintf("%d goroutines serve sockets, and the model has %d to %d", n, least, most)
+	least, most := p.m.socketsServed()
+	if n := p.socketsServed(); n < least || n > most {
+		return fmt.Sprintf("goroutines serve %d sockets, and the model has %d to %d", n, least, most)
 	}
 	return ""
 }
 
-// goroutinesIn counts the goroutines that are in a function.
-func (p *play) goroutinesIn(function string) int {
+// served finds the socket that a goroutine reads, or sees to its end.
+var served = regexp.MustCompile(`transport\.\(\*socket\)\.(?:read|leave)\((0x[0-9a-f]+)`)
+
+// socketsServed counts the sockets that have goroutines.
+func (p *play) socketsServed() int {
 	for {
-		if n := runtime.Stack(p.stacks, true); n < len(p.stacks) {
-			return bytes.Count(p.stacks[:n], []byte(function))
+		n := runtime.Stack(p.stacks, true)
+		if n == len(p.stacks) {
+			p.stacks = make([]byte, 2*len(p.stacks)+1<<16)
+			continue
 		}
-		p.stacks = make([]byte, 2*len(p.stacks)+1<<16)
+		sockets := map[string]bool{}
+		for _, m := range served.FindAllSubmatch(p.stacks[:n], -1) {
+			sockets[string(m[1])] = true
+		}
+		return len(sockets)
 	}
 }
 

@@ -384,8 +384,8 @@ func (m *model) census() census {
 	return c
 }
 
-// socketGoroutines is how many goroutines serve sockets: at least, and at most.
-func (m *model) socketGoroutines() (least, most int) {
+// socketsServed is how many sockets have goroutines: at least, and at most.
+func (m *model) socketsServed() (least, most int) {
 	for _, p := range m.peers {
 		switch {
 		case !p.socket:

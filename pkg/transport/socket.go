@@ -22,11 +22,12 @@ import (
 // is answered, so that pings, a close and a loss are noticed.
 //
 // There are two parts to play, reading and answering. The goroutine that reads a frame answers it too, if nobody else is
-// answering: handing it to another would cost more than most answers. Three things move a part to another goroutine.
+// answering: handing it to another would cost more than most answers. Four things move a part to another goroutine.
 //   - The answer takes long: another goroutine takes over the reading (see relieve), and what it reads is queued.
 //   - The call is given up while its handler runs: the goroutine that tells the client goes on answering, and the one in
 //     the handler has no part any more when it returns.
 //   - There are queued frames: who answers goes on with them.
+//   - The reader has answered for the first time in a second: a new goroutine reads on, whose stack is small again.
 //
 // An idle socket has one goroutine, which reads.
 type socket struct {
@@ -81,7 +82,10 @@ type socket struct {
 	watched   bool       // the timer of relieve runs
 	seen      int        // inline, when relieve last looked
 	relief    *time.Timer
-	readers   sync.WaitGroup // those that have taken over
+	renewed   time.Time      // when the reading part was last given to a new goroutine for the sake of its stack
+	renew     bool           // it is to be given, after this frame
+	expiry    *time.Timer    // calls expire; nil: never
+	players   sync.WaitGroup // goroutines that play a part, or once did
 	letGo     sync.Once      // lets the session go
 	unlink    func() bool    // stops the watch over the session; set with session
 }
@@ -114,45 +118,49 @@ func (k *socket) init(conn *websocket.Conn, ctx context.Context, gone context.Ca
 	k.long = func() { k.late.Reset(timeFor(k.s.opts.MaxMessage)) }
 }
 
-// serve finds the session and plays the parts until the socket has gone. The session is let go when nobody answers any
-// more: at once, even if the handler of a call that was given up runs on. serve returns when that has returned too.
+// serve finds the session and has the parts played until the socket has gone. It does not wait for that.
 func (k *socket) serve(id string) {
+	k.pulse.start(k)
+	if until := k.caller.Expires; !until.IsZero() {
+		k.expiry = time.AfterFunc(time.Until(until), k.expire)
+	}
 	k.answering = true // frames queue while the session is being opened
-	opened := make(chan struct{})
-	go func() {
-		defer close(opened)
+	k.players.Go(func() {
 		if k.open(id) {
 			k.goOn()
 		} else {
 			k.gone(errSocketGone)
 			k.next()
 		}
-	}()
-	released := make(chan struct{})
-	context.AfterFunc(k.ctx, func() {
-		defer close(released)
-		k.conn.CloseNow() // ends what is being written to a peer that does not read
-		k.mu.Lock()
-		for k.answering { // the call that runs has been cancelled, and is given up
-			k.room.Wait()
-		}
-		k.mu.Unlock()
-		if k.dialog != nil {
-			k.dialog.leave()
-		}
-		k.logGone() // by now it is known whether there was a session
-		k.release()
 	})
-	k.pulse.start(k)
-	defer k.pulse.stop()
-	k.read()
-	<-released
-	<-opened
-	k.readers.Wait()
+	k.players.Go(k.read)
+	context.AfterFunc(k.ctx, k.leave)
+}
+
+// leave is called when the socket has gone. The session is let go when nobody answers any more: at once, even if the handler
+// of a call that was given up runs on. leave returns when that has returned too.
+func (k *socket) leave() {
+	defer k.s.sockets.Done()
+	k.conn.CloseNow() // ends what is being written to a peer that does not read
+	k.mu.Lock()
+	for k.answering { // the call that runs has been cancelled, and is given up
+		k.room.Wait()
+	}
+	k.mu.Unlock()
+	if k.dialog != nil {
+		k.dialog.leave()
+	}
+	k.logGone() // by now it is known whether there was a session
+	k.release()
+	k.players.Wait()
 	if k.dialog != nil {
 		k.dialog.leaving.Wait()
 	}
+	k.pulse.stop()
 	k.relief.Stop()
+	if k.expiry != nil {
+		k.expiry.Stop()
+	}
 }
 
 // read plays the reading part until the socket goes, or another goroutine has taken it over.
@@ -242,9 +250,16 @@ func (k *socket) begin(data []byte) (frame int) {
 	if !k.watched {
 		k.watched = true
 		k.relief.Reset(reliefAfter)
+		if now := time.Now(); now.Sub(k.renewed) > renewAfter {
+			k.renewed, k.renew = now, true
+		}
 	}
 	return k.inline
 }
+
+// renewAfter is how long a goroutine that has answered reads, at least. An answer makes its stack as large as the deepest of
+// its functions needs, and an idle goroutine keeps it; a new one is small. One that answers often is not worth the trouble.
+const renewAfter = time.Second
 
 // end reports whether the reader of that frame still has the reading part.
 func (k *socket) end(frame int) bool {
@@ -254,6 +269,11 @@ func (k *socket) end(frame int) bool {
 		return false
 	}
 	k.inline = 0
+	if k.renew {
+		k.renew = false
+		k.players.Go(k.read)
+		return false
+	}
 	return true
 }
 
@@ -271,7 +291,7 @@ func (k *socket) relieve() {
 	case k.seen:
 		k.watched = false
 		k.inline = 0
-		k.readers.Go(k.read)
+		k.players.Go(k.read)
 	default:
 		k.seen = k.inline
 		k.relief.Reset(reliefAfter)

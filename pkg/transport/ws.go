@@ -20,8 +20,8 @@ import (
 // errSocketGone is the cause of contexts whose socket has gone.
 var errSocketGone = errors.New("the client's socket has gone")
 
-// serveSocket upgrades the request and has the socket served until it goes. That is done in a goroutine of its own, whose
-// stack is small: net/http's would be kept for as long, and the request with it.
+// serveSocket upgrades the request and has the socket served until it goes. That is done in goroutines of its own, whose
+// stacks are small: net/http's would be kept for as long, and the request with it.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(*socket)) {
 	if !s.addSocket() {
 		httpError(w, &session.Error{Code: session.ShuttingDown, Message: "the server is shutting down"})
@@ -78,18 +78,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(
 	ctx, gone := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	k.init(conn, ctx, gone)
 	serving = true
-	go k.run(addressed(r))
-}
-
-// run serves the socket from its upgrade to its end.
-func (k *socket) run(id string) {
-	defer k.s.sockets.Done()
-	defer k.conn.CloseNow()
-	defer k.gone(errSocketGone)
-	if until := k.caller.Expires; !until.IsZero() {
-		defer time.AfterFunc(time.Until(until), k.expire).Stop()
-	}
-	k.serve(id)
+	k.serve(addressed(r))
 }
 
 // sessionHeader tells the session's id in the answer to the upgrade.
