@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/session"
@@ -114,13 +115,19 @@ func benchRequest(path, body string, header http.Header) *http.Request {
 	return r
 }
 
+// A timedRecorder takes deadlines, as the writers of a network do: errors would cost more.
+type timedRecorder struct{ *httptest.ResponseRecorder }
+
+func (timedRecorder) SetReadDeadline(time.Time) error  { return nil }
+func (timedRecorder) SetWriteDeadline(time.Time) error { return nil }
+
 func benchmarkPost(b *testing.B, srv *Server, path, body string, header http.Header) {
 	// The request is made anew each time, as net/http does; the answer goes into one buffer.
 	var answer bytes.Buffer
 	b.ReportAllocs()
 	for b.Loop() {
 		answer.Reset()
-		w := &httptest.ResponseRecorder{Body: &answer}
+		w := timedRecorder{&httptest.ResponseRecorder{Body: &answer}}
 		srv.ServeHTTP(w, benchRequest(path, body, header))
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Code, answer.String())
