@@ -54,7 +54,11 @@ func (s *Server) callDirect(w http.ResponseWriter, r *http.Request, a *session.A
 		}
 		err = re
 	}
-	w.Write(encodeRPC(head.id, res, err))
+	var result any = res
+	if tool, ok := res.(*mcp.CallToolResult); ok {
+		result = mcpResult{tool}
+	}
+	w.Write(encodeRPC(head.id, result, err))
 }
 
 // hurryOf is what has an answer written in a hurry.

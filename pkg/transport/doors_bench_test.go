@@ -25,7 +25,7 @@ type doorMessage struct {
 
 func (*doorEcho) echo(_ context.Context, in doorMessage) (string, error) { return in.Message, nil }
 
-func benchServer(b *testing.B) *Server {
+func benchServer(b testing.TB) *Server {
 	b.Helper()
 	srv, err := New(b.Context(), gym.Environment[*doorEcho]{
 		Name:  "bench",

@@ -1,0 +1,55 @@
+package transport
+
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
+	"github.com/openenv-go/openenv-go/pkg/tools"
+)
+
+// A mcpResult is a tool's result as MCP spells it, for a client of a revision before [stateless].
+type mcpResult struct{ *mcp.CallToolResult }
+
+// AppendJSON writes what most tools return in one pass, and all else as the SDK writes it, which takes three.
+func (r mcpResult) AppendJSON(b []byte) ([]byte, error) {
+	if plain, ok := r.appendPlain(b); ok {
+		return plain, nil
+	}
+	return strictjson.Append(b, r.CallToolResult)
+}
+
+// appendPlain writes the result of a typed tool: text, the value that it returned, and the mark that this is wrapped. Such a
+// value came with the result from a handler of ours, so that there is no hidden resultType to be written.
+func (r mcpResult) appendPlain(b []byte) (_ []byte, ok bool) {
+	value, ok := r.StructuredContent.(tools.Structured)
+	wrapped := tools.IsWrapMeta(r.Meta)
+	if !ok || len(value.Value) == 0 || r.Content == nil || len(r.Meta) > 0 && !wrapped || r.InputRequests != nil || r.NeedsInput() {
+		return nil, false
+	}
+	b = append(b, '{')
+	if wrapped {
+		b = append(b, `"_meta":`+tools.WrapMetaJSON+`,`...)
+	}
+	b = append(b, `"content":[`...)
+	for i, c := range r.Content {
+		text, ok := c.(*mcp.TextContent)
+		if !ok || text == nil || len(text.Meta) > 0 || text.Annotations != nil {
+			return nil, false
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		b = append(b, `{"type":"text","text":`...)
+		if b, err = strictjson.AppendString(b, text.Text); err != nil {
+			return nil, false
+		}
+		b = append(b, '}')
+	}
+	b = append(b, `],"structuredContent":`...)
+	b, _ = value.AppendJSON(b) // which has no error to give
+	if r.IsError {
+		b = append(b, `,"isError":true`...)
+	}
+	return append(b, '}'), true
+}
