@@ -40,12 +40,12 @@ type Agent struct {
 	pending int        // requests read and not yet answered
 	taken   bool       // its initialize has succeeded
 	ended   bool
-	told    bool                          // it is to be told of what happens while a tool runs
-	calls   map[string]context.CancelFunc // by request id: those that its door serves without the SDK
-	expires *time.Timer                   // ends the agent unless it is heard again; see Expect
-	goesOn  bool                          // it has been heard since its initialize, maybe before Expect
-	idle    chan struct{}                 // closed when ended and nothing is pending
-	left    chan struct{}                 // closed when the agent's end is over
+	told    bool               // it is to be told of what happens while a tool runs
+	calls   map[string]*served // by request id: those that its door serves without the SDK
+	expires *time.Timer        // ends the agent unless it is heard again; see Expect
+	goesOn  bool               // it has been heard since its initialize, maybe before Expect
+	idle    chan struct{}      // closed when ended and nothing is pending
+	left    chan struct{}      // closed when the agent's end is over
 }
 
 // drainTime is how long an agent's end waits for the answers of its cancelled calls to be written.
@@ -133,23 +133,44 @@ func (a *Agent) Told() bool {
 	return a.told
 }
 
-// Begin begins a request that the door serves itself: the agent's end waits for its answer, and [Agent.Cancel] ends the
-// context. done is called when the answer is written. The error says that a request of that id is under way.
-func (a *Agent) Begin(ctx context.Context, id string) (_ context.Context, done func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
+// A served is the context of a request that the door serves itself. It ends with the agent, not with the connection that
+// brought the request.
+type served struct {
+	context.Context // a child of the agent's
+	cancel          context.CancelCauseFunc
+	request         context.Context // has values
+	hurry           func()
+}
+
+func (c *served) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.request.Value(key)
+}
+
+// Begin begins a request that the door serves itself, with the values of ctx and without its end: the agent's end waits for
+// the answer, and ends the context as [Agent.Cancel] does. hurry is called if the answer is still not written when nothing
+// more will be sent to the agent; it must not block, nor call the agent. done is called when the answer is written. The
+// error says that a request of that id is under way.
+func (a *Agent) Begin(ctx context.Context, id string, hurry func()) (_ context.Context, done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.calls[id] != nil {
-		cancel()
 		return nil, nil, fmt.Errorf("a request with the id %.100s is under way", id)
 	}
 	if a.calls == nil {
-		a.calls = map[string]context.CancelFunc{}
+		a.calls = map[string]*served{}
 	}
-	a.calls[id] = cancel
+	c := &served{request: ctx, hurry: hurry}
+	c.Context, c.cancel = context.WithCancelCause(a.ctx)
+	a.calls[id] = c
 	a.pending++
-	return ctx, func() {
-		cancel()
+	if a.gone.Err() != nil {
+		hurry()
+	}
+	return c, func() {
+		c.cancel(nil)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		delete(a.calls, id)
@@ -161,12 +182,12 @@ func (a *Agent) Begin(ctx context.Context, id string) (_ context.Context, done f
 // Cancel cancels a request of [Agent.Begin]. It reports whether there is one of that id.
 func (a *Agent) Cancel(id string) bool {
 	a.mu.Lock()
-	cancel := a.calls[id]
+	c := a.calls[id]
 	a.mu.Unlock()
-	if cancel == nil {
+	if c == nil {
 		return false
 	}
-	cancel()
+	c.cancel(nil)
 	return true
 }
 
@@ -331,6 +352,7 @@ func (a *Agent) drain() {
 	case <-timer.C:
 	}
 	a.setGone()
+	a.hurry()
 	a.conn.Close()
 	s := a.Session
 	s.mu.Lock()
@@ -341,6 +363,15 @@ func (a *Agent) drain() {
 	s.mu.Unlock()
 	close(a.left)
 	s.leaving.Done()
+}
+
+// hurry tells those who serve requests that the agent is gone.
+func (a *Agent) hurry() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.calls {
+		c.hurry()
+	}
 }
 
 // settle (mu held) closes idle when the last answer is out.

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -36,16 +35,15 @@ func (s *Server) callDirect(w http.ResponseWriter, r *http.Request, a *session.A
 		return
 	}
 	// A lost connection is no cancellation (MCP 2025-11-25, transports): notifications/cancelled is, and the agent's end.
-	ctx, done, err := a.Begin(context.WithoutCancel(r.Context()), string(head.id))
+	ctx, done, err := a.Begin(r.Context(), string(head.id), hurryOf(w))
 	if err != nil {
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidRequest, Message: err.Error()})
 		return
 	}
 	defer done()
-	defer context.AfterFunc(a.Gone(), hurryOf(w))()
-	res, err := agentResult(a.CallTool(ctx, &mcp.CallToolRequest{
+	res, err := agentResult(a.Session.CallTool(ctx, &mcp.CallToolRequest{
 		Session: a.Conn(), Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(p.Arguments)}, Extra: &mcp.RequestExtra{Header: r.Header},
-	}))
+	}, 0))
 	w.Header().Set("Content-Type", "application/json")
 	if protocol, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		re := &rpcError{Code: int(protocol.Code), Message: protocol.Message}
