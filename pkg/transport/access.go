@@ -14,18 +14,33 @@ import (
 // it is registered, a frame where it is served. What is above the role of everyone is absent from the routes and documents
 // that they see.
 
-// A visit is what is known of a request when it is routed.
+// A visit is what is known of a request when it is routed. It is the request's context.
 type visit struct {
+	context.Context
 	caller  access.Caller
-	control bool    // it came by the control listener
-	why     *denial // why the caller is nobody
+	control bool            // it came by the control listener
+	why     *denial         // why the caller is nobody
+	version context.Context // has the values that tell its version of MCP; nil: it names none. See Server.versioned
 }
 
 type visitKey struct{}
 
-func visitOf(r *http.Request) visit {
-	v, _ := r.Context().Value(visitKey{}).(visit)
-	return v
+func (v *visit) Value(key any) any {
+	if key == (visitKey{}) {
+		return v
+	}
+	found := v.Context.Value(key)
+	if found == nil && v.version != nil {
+		found = v.version.Value(key)
+	}
+	return found
+}
+
+func visitOf(r *http.Request) *visit {
+	if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
+		return v
+	}
+	return &visit{} // as in a test of one handler
 }
 
 func callerOf(r *http.Request) access.Caller { return visitOf(r).caller }
@@ -42,8 +57,8 @@ func (s *Server) everyone() access.Role {
 func (s *Server) guarded() bool { return !s.keeper.Empty() || s.opts.Access.Verify != nil }
 
 // identify tells who sends a request.
-func (s *Server) identify(r *http.Request, control bool) visit {
-	v := visit{control: control}
+func (s *Server) identify(r *http.Request, control bool) *visit {
+	v := &visit{Context: r.Context(), control: control}
 	switch {
 	case control:
 		v.caller.Role = access.Control
@@ -156,12 +171,12 @@ func limitKey(r *http.Request) string {
 	return addr.String()
 }
 
-// until ends a request's context when its caller's token expires.
-func (v visit) until(ctx context.Context) (context.Context, context.CancelFunc) {
+// limited is the request's context, which ends when its caller's token expires.
+func (v *visit) limited() (context.Context, context.CancelFunc) {
 	if v.caller.Expires.IsZero() {
-		return ctx, func() {}
+		return v, func() {}
 	}
-	return context.WithDeadlineCause(ctx, v.caller.Expires, errExpired)
+	return context.WithDeadlineCause(v, v.caller.Expires, errExpired)
 }
 
 // errExpired is the cause of contexts whose caller's token has expired.

@@ -22,8 +22,12 @@ const uncounted = 64 << 10
 var errOverBudget = errors.New("the server holds as many bytes of messages as it may; try again")
 
 // read reads a message, and counts what it takes until release. begun, unless it is nil, is called when the counting begins.
-func (b *budget) read(r io.Reader, begun func()) ([]byte, error) {
-	data := make([]byte, 0, 512)
+func (b *budget) read(r io.Reader, begun func()) ([]byte, error) { return b.readSized(r, 512, begun) }
+
+// readSized is read for a message that is said to be so long.
+func (b *budget) readSized(r io.Reader, size int64, begun func()) ([]byte, error) {
+	const believed = 8 << 10 // before there is any of it
+	data := make([]byte, 0, min(max(size, 1), believed))
 	for {
 		n, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]

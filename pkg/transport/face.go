@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
@@ -101,10 +101,10 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool
 		return
 	}
 	v := s.identify(r, control)
-	ctx, cancel := v.until(context.WithValue(r.Context(), visitKey{}, v))
+	ctx, cancel := v.limited()
 	defer cancel()
 	r = r.WithContext(ctx)
-	if again, ok := s.limits.allow(limitKey(r)); !ok {
+	if again, ok := s.limits.allow(r); !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(again.Seconds()))))
 		s.deny(w, r, &denial{status: http.StatusTooManyRequests, message: fmt.Sprintf("more than %v requests per second", s.opts.RequestsPerSecond)})
 		return
@@ -118,15 +118,20 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool
 
 // ServeHTTP routes a request of an identified caller.
 func (s *face) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, pattern := s.mux.Handler(r); pattern == "" {
+	route, pattern := s.mux.Handler(r)
+	switch {
+	case pattern == "":
 		if _, hidden := s.Server.control.mux.Handler(r); hidden != "" { // the caller is not told
 			s.logDenied(r, &denial{status: http.StatusNotFound, message: "this is for control alone"})
 		}
 		turned := detailErrors(w) // the mux answers 404 or 405
 		defer turned.finish()
-		w = turned
+		s.mux.ServeHTTP(turned, r)
+	case strings.Contains(pattern, "{"): // the mux fills in the path's values
+		s.mux.ServeHTTP(w, r)
+	default:
+		route.ServeHTTP(w, r)
 	}
-	s.mux.ServeHTTP(w, r)
 }
 
 // contain turns a panic into the request's error: what an author's types do when they are written as JSON is not in the

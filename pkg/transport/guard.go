@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -51,8 +52,13 @@ func crossOrigin(origins []string) func(http.Handler) http.Handler {
 
 // onLoopback reports whether the connection came in on the loopback interface.
 func onLoopback(r *http.Request) bool {
-	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return ok && isLoopback(hostname(addr.String()))
+	switch addr := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		return addr.IP.IsLoopback()
+	case net.Addr:
+		return isLoopback(hostname(addr.String()))
+	}
+	return false
 }
 
 func hostname(hostport string) string {
@@ -63,6 +69,6 @@ func hostname(hostport string) string {
 }
 
 func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Zone() == "" && ip.IsLoopback()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/http"
 	"sync"
 	"time"
 
@@ -63,16 +64,15 @@ func (l *limits) bucket(key string) *rate.Limiter {
 }
 
 // allow takes one request of a caller, or says after how long it may come again.
-func (l *limits) allow(key string) (again time.Duration, ok bool) {
-	b := l.bucket(key)
-	if b == nil {
+func (l *limits) allow(r *http.Request) (again time.Duration, ok bool) {
+	if l.rate == 0 {
 		return 0, true
 	}
-	r := b.Reserve()
-	if again = r.Delay(); again == 0 {
+	taken := l.bucket(limitKey(r)).Reserve()
+	if again = taken.Delay(); again == 0 {
 		return 0, true
 	}
-	r.Cancel()
+	taken.Cancel()
 	return again, false
 }
 

@@ -341,10 +341,10 @@ func TestLimitKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimits(1, 0)
 		for i := range maxBuckets {
-			l.allow(fmt.Sprint(i))
+			l.allow(&http.Request{RemoteAddr: fmt.Sprint(i)})
 		}
 		time.Sleep(sweepEvery)
-		l.allow("another")
+		l.allow(&http.Request{RemoteAddr: "another"})
 		if n := len(l.buckets); n != 1 {
 			t.Errorf("%d callers are remembered", n)
 		}

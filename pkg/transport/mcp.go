@@ -31,7 +31,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		s.postMCP(w, r)
 	case http.MethodGet, http.MethodDelete:
-		if r, ok := s.versioned(w, r, nullID); ok {
+		if s.versioned(w, r, nullID) {
 			s.streamMCP(w, r)
 		}
 	default:
@@ -57,6 +57,9 @@ func (s *Server) serveMCPSocket(w http.ResponseWriter, r *http.Request) {
 func addressed(r *http.Request) string {
 	if id, ok := strings.CutPrefix(r.URL.Path, "/mcp/"); ok {
 		return id
+	}
+	if r.URL.RawQuery == "" {
+		return ""
 	}
 	return r.URL.Query().Get("session_id")
 }
@@ -90,21 +93,22 @@ func (s *Server) baseURL(r *http.Request) string {
 	return "http://" + host
 }
 
-// versioned gives a request the context of the protocol version that its header names. A version that is not served is
-// answered.
-func (s *Server) versioned(w http.ResponseWriter, r *http.Request, id strictjson.Raw) (*http.Request, bool) {
+// versioned gives a request's context the values of the protocol version that its header names. A version that is not
+// served is answered.
+func (s *Server) versioned(w http.ResponseWriter, r *http.Request, id strictjson.Raw) bool {
 	version := r.Header.Get("Mcp-Protocol-Version")
 	if version == "" || version >= stateless {
-		return r, true
+		return true
 	}
 	ctx, ok := s.versions[version]
 	if !ok {
 		writeRPC(w, http.StatusBadRequest, id, &rpcError{
 			Code: rpcServer, Message: fmt.Sprintf("MCP-Protocol-Version %.40q is not served", version), Data: map[string]any{"supported": statefulVersions},
 		})
-		return r, false
+		return false
 	}
-	return r.WithContext(withVersion{r.Context(), ctx}), true
+	visitOf(r).version = ctx
+	return true
 }
 
 func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
@@ -126,8 +130,7 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	head := peek(body)
-	r, ok := s.versioned(w, r, head.id)
-	if !ok {
+	if !s.versioned(w, r, head.id) {
 		return
 	}
 	version := r.Header.Get("Mcp-Protocol-Version")
@@ -182,43 +185,54 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, errEncoded
 	}
-	size := r.ContentLength
-	if size < 0 {
-		size = s.opts.MaxMessage
+	slow, ok := w.(*slowWriter)
+	if !ok { // as in a test of one handler
+		slow = newSlowWriter(w)
+		defer slow.finish()
 	}
-	p := patientReader{r.Body, http.NewResponseController(w), time.Now().Add(timeFor(size))}
-	var body []byte
-	err := error(&http.MaxBytesError{Limit: s.opts.MaxMessage})
-	if size <= s.opts.MaxMessage {
-		body, err = s.budget.read(http.MaxBytesReader(w, p, s.opts.MaxMessage), nil)
-	}
+	p := &patientReader{body: r.Body, control: &slow.control}
+	body, err := s.readPatiently(w, p, r.ContentLength)
 	if err != nil {
 		_ = p.control.SetReadDeadline(time.Now()) // net/http is not to wait for the rest before it answers
 		return nil, err
 	}
 	_ = p.control.SetReadDeadline(time.Time{})
-	if slow, ok := w.(*slowWriter); ok {
+	if weight(body) > 0 {
 		slow.atEnd = func() { s.budget.release(body) }
-	} else {
-		s.budget.release(body) // as in a test of one handler
 	}
 	return body, nil
 }
 
+// readPatiently reads a body of that size, which net/http holds it to; -1: it is not known.
+func (s *Server) readPatiently(w http.ResponseWriter, p *patientReader, size int64) ([]byte, error) {
+	most := s.opts.MaxMessage
+	switch {
+	case size > most:
+		return nil, &http.MaxBytesError{Limit: most}
+	case size < 0:
+		p.limit = time.Now().Add(timeFor(most))
+		return s.budget.read(http.MaxBytesReader(w, p, most), nil)
+	}
+	p.limit = time.Now().Add(timeFor(size))
+	return s.budget.readSized(p, size, nil)
+}
+
 // A patientReader gives each read a time, and all of them together.
 type patientReader struct {
-	io.ReadCloser
+	body    io.ReadCloser
 	control *http.ResponseController
 	limit   time.Time
 }
 
-func (p patientReader) Read(b []byte) (int, error) {
+func (p *patientReader) Close() error { return p.body.Close() }
+
+func (p *patientReader) Read(b []byte) (int, error) {
 	t := time.Now().Add(readTimeout)
 	if t.After(p.limit) {
 		t = p.limit
 	}
 	_ = p.control.SetReadDeadline(t) // a server that has none to set, as in a test, reads without
-	return p.ReadCloser.Read(b)
+	return p.body.Read(b)
 }
 
 // bodyStatus is the status of an answer about a body that could not be read, and what to say.

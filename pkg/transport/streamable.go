@@ -257,16 +257,3 @@ func versionContexts() map[string]context.Context {
 	}
 	return out
 }
-
-// withVersion is a request's context that also has the values of a captured one.
-type withVersion struct {
-	context.Context
-	version context.Context
-}
-
-func (c withVersion) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.version.Value(key)
-}

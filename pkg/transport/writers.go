@@ -84,7 +84,7 @@ func timeFor(n int64) time.Duration {
 // and the session with it. The last write's time covers what net/http writes after the handler.
 type slowWriter struct {
 	http.ResponseWriter
-	control *http.ResponseController
+	control http.ResponseController
 	begun   bool   // an answer has begun
 	atEnd   func() // called by finish; nil: nothing is
 
@@ -94,7 +94,7 @@ type slowWriter struct {
 }
 
 func newSlowWriter(w http.ResponseWriter) *slowWriter {
-	return &slowWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+	return &slowWriter{ResponseWriter: w, control: *http.NewResponseController(w)}
 }
 
 // give sets the time of the next write. A server that has none to set, as in a test, writes without.
