@@ -164,7 +164,11 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		reply := s.rpcChecked(r.Context(), body, from)
+		req, ok := head.members.request()
+		if !ok {
+			req, err = parseRPC(body)
+		}
+		reply := s.rpcParsed(r.Context(), req, err, from)
 		if reply == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
@@ -253,6 +257,8 @@ func bodyStatus(err error) (int, string) {
 
 // rpcHead is what tells how a request is to be served.
 type rpcHead struct {
+	members rpcMembers // of one object
+
 	id    strictjson.Raw
 	valid bool // the id is one that every implementation can hold, or there is none
 	// oddParams: there are params that are no object; the SDK would repeat them, whatever their length.
@@ -290,24 +296,12 @@ func peek(body []byte) rpcHead {
 	if strictjson.Raw(body).Kind() != '{' {
 		return h
 	}
-	var m struct{ Version, ID, Method, Params strictjson.Raw }
-	for name, value := range strictjson.MembersIn(body) {
-		switch string(name) {
-		case "jsonrpc":
-			m.Version = value
-		case "id":
-			m.ID = value
-		case "method":
-			m.Method = value
-		case "params":
-			m.Params = value
-		}
-	}
+	m := membersOf(body)
+	h.members = m
 	if h.valid = exactID(m.ID) && !nullCall(m.ID, m.Method); h.valid && m.ID != nil {
 		h.id = m.ID
 	}
-	rpc, _ := strictjson.String(m.Version)
-	h.rpc2 = rpc == "2.0"
+	h.rpc2 = m.rpc2()
 	h.method, _ = strictjson.String(m.Method)
 	h.call, h.params = h.method != "" && m.ID != nil, m.Params
 	h.logging = h.method == setLevel
@@ -380,7 +374,7 @@ func noSession(w http.ResponseWriter, id strictjson.Raw, err error) {
 
 // acceptable holds a POST of MCP Streamable HTTP to its headers.
 func acceptable(w http.ResponseWriter, r *http.Request, id strictjson.Raw) bool {
-	if t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); t != "application/json" {
+	if !isJSON(r.Header.Get("Content-Type")) {
 		writeRPC(w, http.StatusUnsupportedMediaType, id, &rpcError{Code: rpcServer, Message: "Content-Type must be application/json"})
 		return false
 	}
@@ -389,6 +383,15 @@ func acceptable(w http.ResponseWriter, r *http.Request, id strictjson.Raw) bool 
 		return false
 	}
 	return true
+}
+
+func isJSON(contentType string) bool {
+	const json = "application/json"
+	if contentType == json { // as nearly all have it
+		return true
+	}
+	t, _, _ := mime.ParseMediaType(contentType)
+	return t == json
 }
 
 func accepts(r *http.Request, mediaType string) bool {

@@ -178,10 +178,9 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 	default:
 		return req, wrong("want an object")
 	}
-	if plainRPC(text, &req) {
-		return req, nil
+	if plain, ok := membersOf(text).request(); ok {
+		return plain, nil
 	}
-	req = rpcRequest{}
 	known := strictjson.UnmarshalKnown(text, &req)
 	if known != nil { // it stopped at the fault, perhaps before the id
 		var only struct {
@@ -211,25 +210,52 @@ func parseRPC(text []byte) (req rpcRequest, err error) {
 	return req, nil
 }
 
-// plainRPC takes a request that is fine at a glance.
-func plainRPC(text []byte, req *rpcRequest) bool {
+// rpcMembers are the members of a message as they came; nil: there is none of that name.
+type rpcMembers struct {
+	Version, ID, Method, Params strictjson.Raw
+
+	others bool // there are more
+}
+
+// membersOf reads checked JSON that is an object.
+func membersOf(text []byte) (m rpcMembers) {
 	for name, value := range strictjson.MembersIn(text) {
 		switch string(name) {
 		case "jsonrpc":
-			req.JSONRPC, _ = strictjson.String(value)
+			m.Version = value
 		case "id":
-			req.ID, req.call = value, true
+			m.ID = value
 		case "method":
-			method, _ := strictjson.String(value)
-			req.Method = &method
+			m.Method = value
 		case "params":
-			req.Params = value
+			m.Params = value
 		default:
-			return false
+			m.others = true
 		}
 	}
-	return req.JSONRPC == "2.0" && (!req.call || validID(req.ID)) && req.Method != nil && *req.Method != "" &&
-		(req.Params == nil || req.Params.Kind() == '{')
+	return m
+}
+
+// rpc2 reports whether the message says that it is of JSON-RPC 2.0.
+func (m rpcMembers) rpc2() bool {
+	if string(m.Version) == `"2.0"` {
+		return true
+	}
+	version, _ := strictjson.String(m.Version) // in other letters
+	return version == "2.0"
+}
+
+// request takes the message for a request if it is fine at a glance; what is wrong, if anything is, [parseRPC] tells.
+func (m rpcMembers) request() (req rpcRequest, ok bool) {
+	method, _ := strictjson.String(m.Method)
+	if m.others || !m.rpc2() || method == "" || m.ID != nil && !validID(m.ID) || m.Params != nil && m.Params.Kind() != '{' {
+		return req, false
+	}
+	req = rpcRequest{JSONRPC: "2.0", ID: m.ID, Method: &method, Params: m.Params, call: m.ID != nil}
+	if !req.call {
+		req.ID = nullID
+	}
+	return req, true
 }
 
 // notString names the member at fault of a request whose members have the wrong types.
