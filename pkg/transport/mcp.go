@@ -128,7 +128,6 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 		writeRPC(w, status, nullID, err)
 		return
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	head := peek(body)
 	if !s.versioned(w, r, head.id) {
 		return
@@ -137,6 +136,11 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 	if version == "" {
 		version = head.version
 	}
+	if agentID == "" && version < stateless && head.method != "initialize" {
+		s.postBare(w, r, body, head)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body)) // the SDK reads it again
 	switch {
 	case (agentID != "" || head.method == "initialize") && !head.valid:
 		writeRPC(w, http.StatusBadRequest, nullID, &rpcError{Code: rpcInvalidRequest, Message: "id must be a string or an integer of at most 53 bits"})
@@ -154,28 +158,35 @@ func (s *Server) postMCP(w http.ResponseWriter, r *http.Request) {
 		s.postAgent(w, r, agentID, head)
 	case version >= stateless:
 		s.postStateless(w, r, head.id, version)
-	case head.method == "initialize":
-		s.initialize(w, r, head.id)
 	default:
-		from := peer{caller: callerOf(r), base: s.baseURL(r)}
-		if id := addressed(r); id != "" {
-			if from.session, from.agent, err = s.sessions.Reach(id); err != nil {
-				notFound(w, head.id, err)
-				return
-			}
-		}
-		req, ok := head.members.request()
-		if !ok {
-			req, err = parseRPC(body)
-		}
-		reply := s.rpcParsed(r.Context(), req, err, from)
-		if reply == nil {
-			w.WriteHeader(http.StatusAccepted)
+		s.initialize(w, r, head.id)
+	}
+}
+
+// postBare serves JSON-RPC without a handshake.
+func (s *Server) postBare(w http.ResponseWriter, r *http.Request, body []byte, head rpcHead) {
+	from := peer{caller: callerOf(r)}
+	if head.method == mintsHandle {
+		from.base = s.baseURL(r)
+	}
+	var err error
+	if id := addressed(r); id != "" {
+		if from.session, from.agent, err = s.sessions.Reach(id); err != nil {
+			notFound(w, head.id, err)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Write(reply)
 	}
+	req, ok := head.members.request()
+	if !ok {
+		req, err = parseRPC(body)
+	}
+	reply := s.rpcParsed(r.Context(), req, err, from)
+	if reply == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(reply)
 }
 
 // readTimeout is how long a client may take for the next piece of a body.
@@ -207,13 +218,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	return body, nil
 }
 
-// readPatiently reads a body of that size, which net/http holds it to; -1: it is not known.
+// readPatiently reads a body of that size, which net/http holds it to; 0 or less: it is not known, or there is none.
 func (s *Server) readPatiently(w http.ResponseWriter, p *patientReader, size int64) ([]byte, error) {
 	most := s.opts.MaxMessage
 	switch {
 	case size > most:
 		return nil, &http.MaxBytesError{Limit: most}
-	case size < 0:
+	case size <= 0:
 		p.limit = time.Now().Add(timeFor(most))
 		return s.budget.read(http.MaxBytesReader(w, p, most), nil)
 	}

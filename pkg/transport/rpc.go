@@ -321,7 +321,7 @@ func (s *Server) serveRPC(ctx context.Context, req rpcRequest, own peer) (any, e
 			return s.createSession(ctx, own)
 		case "openenv/session/close":
 			return s.closeSession(ctx, id, own.session)
-		case "openenv/session/agent":
+		case mintsHandle:
 			lasts, err := secondsOf([]any{"params"}, "token_s", p.TokenLasts)
 			if err != nil {
 				return nil, err
@@ -458,6 +458,9 @@ func (s *Server) createSession(ctx context.Context, from peer) (any, error) {
 	}
 	return map[string]any{"session_id": own.ID}, nil
 }
+
+// mintsHandle is the one method whose answer tells where the server is reached.
+const mintsHandle = "openenv/session/agent"
 
 // mintHandle mints a handle for agents of the session of that id, else of the caller's own, and a token that opens it for so
 // long; 0: no token.
