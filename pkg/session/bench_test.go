@@ -63,6 +63,8 @@ func BenchmarkCallTool(b *testing.B) {
 	}
 }
 
+const benchAction = `{"type":"call_tool","tool_name":"echo","arguments":{"message":"hello"}}`
+
 // BenchmarkStep is the same as a step of the gym channel, from the action's JSON to the observation.
 func BenchmarkStep(b *testing.B) {
 	m := benchManager(b)
@@ -73,7 +75,7 @@ func BenchmarkStep(b *testing.B) {
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
-		a, err := m.Class().ParseAction([]byte(`{"type":"call_tool","tool_name":"echo","arguments":{"message":"hello"}}`))
+		a, err := m.Class().ParseAction([]byte(benchAction))
 		if err != nil {
 			b.Fatal(err)
 		}

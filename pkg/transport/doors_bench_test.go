@@ -79,31 +79,48 @@ func BenchmarkEncodeFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkPost is requests by HTTP, from the handler's call to its return. Those without a session build a temporary one.
-func BenchmarkPost(b *testing.B) {
-	srv := benchServer(b)
-	live, err := srv.sessions.Open(b.Context(), session.ByCreate, "")
+// A postCase is a request by HTTP, and how many objects it may allocate, the server's part and the test's together: what it
+// was when it was last looked at, and a few. 0 is any number.
+type postCase struct {
+	name, path, body string
+	header           http.Header
+	allocs           float64
+}
+
+func postCases(tb testing.TB, srv *Server) []postCase {
+	live, err := srv.sessions.Open(tb.Context(), session.ByCreate, "")
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
+	w := httptest.NewRecorder()
+	srv.ServeHTTP(w, benchRequest("/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, nil))
+	agent := http.Header{"Mcp-Session-Id": w.Header()["Mcp-Session-Id"], "Mcp-Protocol-Version": {"2025-11-25"}}
+	srv.ServeHTTP(httptest.NewRecorder(), benchRequest("/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, agent))
 	rpc := func(session string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + session + `"name":"echo","arguments":{"message":"hello world, this is a message"}}}`
 	}
-	for _, c := range []struct{ name, path, body string }{
-		{"door=mcp", "/mcp", rpc(`"session_id":"` + live.ID + `",`)},
-		{"door=mcp-temporary", "/mcp", rpc("")},
-		{"door=step", "/step?session_id=" + live.ID, `{"action":` + benchAction + `}`},
-		{"door=step-temporary", "/step", `{"action":` + benchAction + `}`},
-	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkPost(b, srv, c.path, c.body, nil) })
+	return []postCase{
+		{"door=mcp", "/mcp", rpc(`"session_id":"` + live.ID + `",`), nil, 78},
+		{"door=mcp-temporary", "/mcp", rpc(""), nil, 0},
+		{"door=step", "/step?session_id=" + live.ID, `{"action":` + benchAction + `}`, nil, 0},
+		{"door=step-temporary", "/step", `{"action":` + benchAction + `}`, nil, 0},
+		{"door=streamable", "/mcp", rpc(""), agent, 84},
 	}
-	b.Run("door=streamable", func(b *testing.B) {
-		w := httptest.NewRecorder()
-		srv.ServeHTTP(w, benchRequest("/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, nil))
-		agent := http.Header{"Mcp-Session-Id": w.Header()["Mcp-Session-Id"], "Mcp-Protocol-Version": {"2025-11-25"}}
-		srv.ServeHTTP(httptest.NewRecorder(), benchRequest("/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, agent))
-		benchmarkPost(b, srv, "/mcp", rpc(""), agent)
-	})
+}
+
+// BenchmarkPost is requests by HTTP, from the handler's call to its return. Those without a session build a temporary one.
+func BenchmarkPost(b *testing.B) {
+	srv := benchServer(b)
+	for _, c := range postCases(b, srv) {
+		b.Run(c.name, func(b *testing.B) {
+			var answer bytes.Buffer
+			b.ReportAllocs()
+			for b.Loop() {
+				c.post(b, srv, &answer)
+			}
+			c.check(b, answer.Bytes())
+		})
+	}
 }
 
 func benchRequest(path, body string, header http.Header) *http.Request {
@@ -121,19 +138,18 @@ type timedRecorder struct{ *httptest.ResponseRecorder }
 func (timedRecorder) SetReadDeadline(time.Time) error  { return nil }
 func (timedRecorder) SetWriteDeadline(time.Time) error { return nil }
 
-func benchmarkPost(b *testing.B, srv *Server, path, body string, header http.Header) {
-	// The request is made anew each time, as net/http does; the answer goes into one buffer.
-	var answer bytes.Buffer
-	b.ReportAllocs()
-	for b.Loop() {
-		answer.Reset()
-		w := timedRecorder{&httptest.ResponseRecorder{Body: &answer}}
-		srv.ServeHTTP(w, benchRequest(path, body, header))
-		if w.Code != http.StatusOK {
-			b.Fatal(w.Code, answer.String())
-		}
+// post makes the request anew, as net/http does; the answer goes into one buffer.
+func (c postCase) post(tb testing.TB, srv *Server, answer *bytes.Buffer) {
+	answer.Reset()
+	w := timedRecorder{&httptest.ResponseRecorder{Body: answer}}
+	srv.ServeHTTP(w, benchRequest(c.path, c.body, c.header))
+	if w.Code != http.StatusOK {
+		tb.Fatal(w.Code, answer.String())
 	}
-	if !json.Valid(answer.Bytes()) || !strings.Contains(answer.String(), "hello world, this is a message") {
-		b.Fatalf("the answer is %s", answer.Bytes())
+}
+
+func (c postCase) check(tb testing.TB, answer []byte) {
+	if !json.Valid(answer) || !strings.Contains(string(answer), "hello world, this is a message") {
+		tb.Fatalf("the answer is %s", answer)
 	}
 }
