@@ -20,7 +20,7 @@ import (
 
 // What one tool call through /ws may cost.
 const (
-	maxCPURatio = 2.0 // server CPU, in units of the floor's
+	maxCPURatio = 2.0  // server CPU, in units of the floor's
 	maxAllocs   = 44.0 // 40 when it was last looked at
 )
 
