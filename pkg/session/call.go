@@ -156,11 +156,9 @@ func guarded[T any](s *Session, what callName, f func() T) (v T, err error) {
 // do is [run] for callers that wait: f has a goroutine of its own, so that they can be answered while it runs.
 func do[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error)) (v T, err error) {
 	done := make(chan struct{})
-	s.m.workers.run(func() {
-		run(s, ctx, w, f, settle, func(got T, failed error, _ bool) {
-			v, err = got, failed
-			close(done)
-		})
+	go run(s, ctx, w, f, settle, func(got T, failed error, _ bool) {
+		v, err = got, failed
+		close(done)
 	})
 	<-done
 	return v, err

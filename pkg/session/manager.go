@@ -68,7 +68,7 @@ func (o Options) withDefaults() Options {
 type Manager struct {
 	class   *gym.Class
 	opts    Options
-	workers *workers
+	workers workers
 
 	mu       sync.Mutex
 	sessions map[string]*Session // every session that holds a slot, while it is built and torn down too
@@ -87,7 +87,7 @@ type Manager struct {
 // [Manager.Shutdown] ends that. It does not close the class.
 func NewManager(class *gym.Class, o Options) *Manager {
 	m := &Manager{
-		class: class, opts: o.withDefaults(), workers: newWorkers(),
+		class: class, opts: o.withDefaults(),
 		sessions: map[string]*Session{}, agents: map[string]*Agent{}, handles: map[string]*Session{},
 	}
 	m.mu.Lock()

@@ -123,7 +123,7 @@ func wholeResult(e *entry) (*mcp.CallToolResult, error) {
 	if e.Value == nil {
 		return parseResult(e.Result)
 	}
-	s := Structured{e.Value, e.Value.Kind() != '{'}
+	s := Structured{e.Value, e.Value.Kind() != '{', true}
 	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(e.Value)}}, StructuredContent: s}
 	if s.Wrapped {
 		res.Meta = wrapMeta()

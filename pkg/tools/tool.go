@@ -192,9 +192,12 @@ func build[E, In, Out any](name, description string, fns map[Mode]Variant[E, In,
 
 // Structured is the structured content of a result: the value that a tool returned, and whether it goes out wrapped as
 // {"result": value} because it is not an object.
+//
+// A tool's own result with one is read and checked like any other; those that this package makes are not.
 type Structured struct {
 	Value   strictjson.Raw
 	Wrapped bool
+	made    bool // by this package, from a value that was written a moment ago
 }
 
 // MarshalJSON writes the value as MCP's structuredContent.
@@ -271,7 +274,7 @@ func answerOf[Out any](spec *mcp.Tool, schema *jsonschema.Schema) (func(Out) (*m
 		}
 		res := &mcp.CallToolResult{
 			Content:           []mcp.Content{&mcp.TextContent{Text: text(raw)}},
-			StructuredContent: Structured{strictjson.Raw(raw), !out.Object},
+			StructuredContent: Structured{strictjson.Raw(raw), !out.Object, true},
 		}
 		if !out.Object {
 			res.Meta = wrapMeta()

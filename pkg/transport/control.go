@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -86,9 +87,21 @@ func (k *socket) tryTurn() bool {
 	return taken
 }
 
+// holdTurn bounds how long the turn may be held, by who has just taken it: a peer that takes so long has gone. If the session
+// is over, the peer may not be reading.
+func (k *socket) holdTurn(d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over {
+		d = min(d, hurryTime)
+	}
+	k.slow.Reset(d)
+}
+
 func (k *socket) endTurn() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.slow.Stop()
 	k.turn = false
 	k.room.Broadcast()
 }
@@ -107,16 +120,7 @@ func (k *socket) pay() error {
 // the time of one that is silent, and a little more, so that it is told of as such, unless the server does not read either.
 func (k *socket) control(f func() error) {
 	defer k.endTurn()
-	k.writing.Store(true)
-	defer k.writing.Store(false)
-	k.slow.Reset(deadAfter + pingEvery)
-	defer k.slow.Stop()
-	k.mu.Lock()
-	over := k.over // sessionOver looks at writing after it has set that, so one of the two sees it
-	k.mu.Unlock()
-	if over {
-		k.slow.Reset(hurryTime)
-	}
+	k.holdTurn(deadAfter + pingEvery)
 	if k.shut.Load() || k.ctx.Err() != nil {
 		return
 	}

@@ -21,16 +21,21 @@ const (
 )
 
 // keepHeapRoom has garbage collected no sooner than after [heapRoom], from now on and for the whole process. GOGC goes before
-// it, and the limit of GOMEMLIMIT holds.
+// it, as debug.SetGCPercent does, whenever that is called; the limit of GOMEMLIMIT holds.
 func keepHeapRoom() {
 	if os.Getenv("GOGC") == "" {
 		tuneCollector(goPercent)
 	}
 }
 
-// tuneCollector sets the collector's percentage for what is live now, and again after each collection.
+// tuneCollector sets the collector's percentage for what is live now, and again after each collection, as long as nobody else
+// has changed it from what it was last.
 func tuneCollector(last int) {
-	percent := collectorPercent(keptBytes())
+	kept, now := collector()
+	if now != last {
+		return
+	}
+	percent := collectorPercent(kept)
 	if percent != last {
 		debug.SetGCPercent(percent)
 	}
@@ -45,14 +50,21 @@ func collectorPercent(kept uint64) int {
 	return max(goPercent, int(100*heapRoom/max(kept, leastKept)))
 }
 
-// keptBytes is what the last collection left, and the stacks and globals that the collector counts to it.
-func keptBytes() (n uint64) {
-	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
-	metrics.Read(samples)
-	for _, s := range samples {
-		if s.Value.Kind() == metrics.KindUint64 {
-			n += s.Value.Uint64()
-		}
+// collector tells how many bytes the last collection left, with the stacks and globals that the collector counts to them,
+// and the percentage that is set; -1 is none.
+func collector() (kept uint64, percent int) {
+	samples := []metrics.Sample{
+		{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
 	}
-	return n
+	metrics.Read(samples)
+	number := func(s metrics.Sample) uint64 {
+		if s.Value.Kind() != metrics.KindUint64 { // of a Go that does not tell it
+			return 0
+		}
+		return s.Value.Uint64()
+	}
+	for _, s := range samples[1:] {
+		kept += number(s)
+	}
+	return kept, int(int32(number(samples[0]))) // none is the largest number there is
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,20 +13,29 @@ import (
 // heapVariable has the test's own binary be a process that keeps little and throws away much.
 const heapVariable = "OPENENV_TEST_HEAP"
 
+// percentVariable says when that process sets the collector's percentage by itself.
+const percentVariable = "OPENENV_TEST_PERCENT"
+
 const thrownAway = 256 << 20
 
 // TestHeapRoom counts collections in processes that keep their hands off GOGC, and in one whose operator has set it.
 func TestHeapRoom(t *testing.T) {
 	if os.Getenv(heapVariable) != "" {
+		when := os.Getenv(percentVariable)
+		if when == "before" {
+			debug.SetGCPercent(50)
+		}
 		keepHeapRoom()
-		runtime.GC()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		if runtime.GC(); when == "after" {
+			debug.SetGCPercent(50)
+		}
+		var start, end runtime.MemStats
+		runtime.ReadMemStats(&start)
 		for range thrownAway >> 10 {
 			waste = make([]byte, 1<<10)
 		}
-		runtime.ReadMemStats(&after)
-		os.Stdout.WriteString("collections: " + strconv.Itoa(int(after.NumGC-before.NumGC)) + "\n")
+		runtime.ReadMemStats(&end)
+		os.Stdout.WriteString("collections: " + strconv.Itoa(int(end.NumGC-start.NumGC)) + "\n")
 		return
 	}
 	collections := func(variables ...string) int {
@@ -49,6 +59,11 @@ func TestHeapRoom(t *testing.T) {
 	}
 	if n := collections("GOGC=100"); n < 2*thrownAway/heapRoom {
 		t.Errorf("%d collections for %d MiB with GOGC=100, which is to be followed", n, thrownAway>>20)
+	}
+	for _, when := range []string{"before", "after"} {
+		if n := collections(percentVariable + "=" + when); n < 2*thrownAway/heapRoom {
+			t.Errorf("%d collections for %d MiB where the program has set a percentage %s, which is to be followed", n, thrownAway>>20, when)
+		}
 	}
 	if n := collections("GOMEMLIMIT=16MiB"); n < 2*thrownAway/heapRoom {
 		t.Errorf("%d collections for %d MiB with GOMEMLIMIT=16MiB, which is to be followed", n, thrownAway>>20)

@@ -218,18 +218,19 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	return body, nil
 }
 
-// readPatiently reads a body of that size, which net/http holds it to; 0 or less: it is not known, or there is none.
+// readPatiently reads a body of that size; 0 or less: it is not known, or there is none.
 func (s *Server) readPatiently(w http.ResponseWriter, p *patientReader, size int64) ([]byte, error) {
 	most := s.opts.MaxMessage
-	switch {
-	case size > most:
+	if size > most {
 		return nil, &http.MaxBytesError{Limit: most}
-	case size <= 0:
+	}
+	body := http.MaxBytesReader(w, p, most) // a body that was replaced on its way is of any size
+	if size <= 0 {
 		p.limit = time.Now().Add(timeFor(most))
-		return s.budget.read(http.MaxBytesReader(w, p, most), nil)
+		return s.budget.read(body, nil)
 	}
 	p.limit = time.Now().Add(timeFor(size))
-	return s.budget.readSized(p, size, nil)
+	return s.budget.readSized(body, size, nil)
 }
 
 // A patientReader gives each read a time, and all of them together.

@@ -23,7 +23,7 @@ func (r mcpResult) AppendJSON(b []byte) ([]byte, error) {
 func (r mcpResult) appendPlain(b []byte) (_ []byte, ok bool) {
 	value, ok := r.StructuredContent.(tools.Structured)
 	wrapped := tools.IsWrapMeta(r.Meta)
-	if !ok || len(value.Value) == 0 || r.Content == nil || len(r.Meta) > 0 && !wrapped || r.InputRequests != nil || r.NeedsInput() {
+	if !ok || len(value.Value) == 0 || r.Content == nil || len(r.Meta) > 0 && !wrapped || r.InputRequests != nil || r.RequestState != "" || r.NeedsInput() {
 		return nil, false
 	}
 	b = append(b, '{')

@@ -55,20 +55,19 @@ type socket struct {
 	resume      time.Duration  // how long the session waits for the client if the socket is lost
 	parted      atomic.Bool    // the client has closed the socket, or has broken its rules: the session does not wait for it
 
-	ctx   context.Context // ends when the socket has gone, and with it the call that runs
-	gone  context.CancelCauseFunc
-	calls context.Context         // of calls: ends with ctx and with the session; set with it
-	free  context.CancelFunc      // releases calls
-	why   atomic.Pointer[parting] // why it goes; see because
-	pulse pulse
-	slow  *time.Timer // runs while something is written
-	late  *time.Timer // runs while a long message is read, which counts in the budget
-	long  func()      // starts it
-	// writing says that something is being written, and unread that frames are not being read since the queue is full.
-	writing, unread atomic.Bool
-	due             atomic.Pointer[[]byte] // pongs that are to be written
-	paying          atomic.Bool            // a goroutine waits for its turn to write them
-	shut            atomic.Bool            // a close frame is being written, or was
+	ctx    context.Context // ends when the socket has gone, and with it the call that runs
+	gone   context.CancelCauseFunc
+	calls  context.Context         // of calls: ends with ctx and with the session; set with it
+	free   context.CancelFunc      // releases calls
+	why    atomic.Pointer[parting] // why it goes; see because
+	pulse  pulse
+	slow   *time.Timer            // runs while somebody has the turn to write; guarded by mu
+	late   *time.Timer            // runs while a long message is read, which counts in the budget
+	long   func()                 // starts it
+	unread atomic.Bool            // frames are not being read, since the queue is full
+	due    atomic.Pointer[[]byte] // pongs that are to be written
+	paying atomic.Bool            // a goroutine waits for its turn to write them
+	shut   atomic.Bool            // a close frame is being written, or was
 
 	mu        sync.Mutex // guards what follows
 	answering bool       // somebody plays the answering part, or the session is being opened
@@ -405,10 +404,10 @@ func (k *socket) sessionOver() {
 	k.over = true
 	idle := !k.answering
 	k.answering = k.answering || idle
-	k.mu.Unlock()
-	if k.writing.Load() { // to a peer that may not be reading
+	if k.turn { // somebody writes, to a peer that may not be reading
 		k.slow.Reset(hurryTime)
 	}
+	k.mu.Unlock()
 	if idle {
 		k.next()
 	}

@@ -23,6 +23,10 @@ var errSocketGone = errors.New("the client's socket has gone")
 // serveSocket upgrades the request and has the socket served until it goes. That is done in goroutines of its own, whose
 // stacks are small: net/http's would be kept for as long, and the request with it.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, build func(*socket)) {
+	if isHandshake(r) && !canHijack(w) {
+		writeDetail(w, http.StatusNotImplemented, "the connection cannot become a WebSocket: something before this handler has a ResponseWriter without Hijack and Unwrap")
+		return
+	}
 	if !s.addSocket() {
 		httpError(w, &session.Error{Code: session.ShuttingDown, Message: "the server is shutting down"})
 		return
@@ -89,6 +93,20 @@ const sessionHeader = "Openenv-Session-Id"
 func announced(r *http.Request) bool {
 	yes, err := strconv.ParseBool(r.URL.Query().Get("announce"))
 	return err == nil && yes
+}
+
+// canHijack reports whether a connection can be taken over, which must be known before the upgrade is answered.
+func canHijack(w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(http.Hijacker); ok {
+			return true
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = outer.Unwrap()
+	}
 }
 
 // isHandshake reports whether a request is a WebSocket handshake (RFC 6455, section 4.2.1) that will be accepted, so that
@@ -258,14 +276,7 @@ const writeChunk = 64 << 10
 func (k *socket) write(text []byte) error {
 	k.takeTurn()
 	defer k.endTurn()
-	k.writing.Store(true)
-	defer k.writing.Store(false)
-	k.slow.Reset(timeFor(int64(len(text))))
-	defer k.slow.Stop()
-	// sessionOver looks at writing after the session has ended, so one of the two sees it.
-	if k.session != nil && k.session.Context().Err() != nil {
-		k.slow.Reset(hurryTime)
-	}
+	k.holdTurn(timeFor(int64(len(text))))
 	if err := k.pay(); err != nil {
 		return err
 	}
