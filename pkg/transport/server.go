@@ -24,6 +24,9 @@ import (
 const writeTimeout = time.Minute
 
 // A Server serves one environment. It is an http.Handler for all doors; [Server.Serve] runs it on listeners.
+//
+// Behind middleware of your own, its ResponseWriter must be net/http's, or have Unwrap to it: without Hijack there are no
+// WebSockets (501). The request of a WebSocket is over at the upgrade, and the socket lives on.
 type Server struct {
 	class    *gym.Class
 	sessions *session.Manager
