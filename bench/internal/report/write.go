@@ -79,8 +79,8 @@ var tried string
 
 func machineText(b *strings.Builder, r Results) {
 	m := r.Machine
-	fmt.Fprintf(b, "Measured on %s, in %s, on %s with %d cores, %s of memory, %s, %s. Load averages at the start: %s. ",
-		r.Began.UTC().Format(time.DateOnly), r.Took.Round(time.Minute), m.CPU, m.Cores, size(m.Memory), m.Kernel, m.Go, m.Load)
+	fmt.Fprintf(b, "Measured on %s, in %.0f minutes, on %s with %d cores, %s of memory, %s, %s. Load averages at the start: %s. ",
+		r.Began.UTC().Format(time.DateOnly), r.Took.Minutes(), m.CPU, m.Cores, size(m.Memory), m.Kernel, m.Go, m.Load)
 	fmt.Fprintf(b, "%d rounds of %d turns of %v each. %s.\n", r.Rounds, r.Turns, r.Turn, strings.Join(r.Versions, ", "))
 	if r.Quick {
 		b.WriteString("\n**A quick run: too short for its numbers to be good.**\n")
