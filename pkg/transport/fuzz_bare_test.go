@@ -1,12 +1,14 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -250,9 +252,16 @@ func recorded(h http.Handler, method, target string, body []byte, headers ...str
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, r)
+	h.ServeHTTP(hijackable{rec}, r)
 	reply, _ = io.ReadAll(rec.Body)
 	return rec.Code, reply
+}
+
+// A hijackable recorder promises a connection, so that a handshake is looked at, and has none to give.
+type hijackable struct{ *httptest.ResponseRecorder }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, http.ErrNotSupported
 }
 
 // FuzzBodies holds the answers of POST /step and POST /reset to the rules.
