@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 	}
 	const sessions, wait = 50, 50 * time.Millisecond
 	// Two servers, and so two processes of clients, as where one may not have that many connections.
-	r, err := scale.Run(t.Context(), scale.Settings{Sessions: sessions, Wait: wait, Servers: 2}, []string{program})
+	r, err := scale.Run(t.Context(), scale.Settings{Sessions: sessions, Wait: wait, Servers: 2}, []string{program, "-addr", "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	// A server with fewer slots than sessions: some fail, and that is told.
-	r, err = scale.Run(t.Context(), scale.Settings{Sessions: sessions, Wait: time.Second}, []string{program, "-max-sessions", "20"})
+	r, err = scale.Run(t.Context(), scale.Settings{Sessions: sessions, Wait: time.Second}, []string{program, "-addr", "127.0.0.1:0", "-max-sessions", "20"})
 	if err != nil {
 		t.Fatal(err)
 	}
