@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"strconv"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openenv-go/openenv-go/pkg/gym"
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 	"github.com/openenv-go/openenv-go/pkg/tools"
 )
@@ -52,4 +55,43 @@ func (r mcpResult) appendPlain(b []byte) (_ []byte, ok bool) {
 		b = append(b, `,"isError":true`...)
 	}
 	return append(b, '}'), true
+}
+
+// A bareResult is a tool's result in both spellings: OpenEnv's for its clients, MCP's for code that knows only that.
+type bareResult struct {
+	gym.WireResult
+	MCPMeta       mcp.Meta // _meta, unless it is empty
+	MCPStructured any      // structuredContent, unless it is nil
+	MCPIsError    bool     // isError
+}
+
+// AppendJSON writes the result without reflection.
+func (r bareResult) AppendJSON(b []byte) (_ []byte, err error) {
+	if b, err = r.WireResult.AppendJSON(b); err != nil {
+		return b, err
+	}
+	b = b[:len(b)-len("}")]
+	if tools.IsWrapMeta(r.MCPMeta) {
+		b = append(b, `,"_meta":`...)
+		b = append(b, tools.WrapMetaJSON...)
+	} else if len(r.MCPMeta) > 0 {
+		b = append(b, `,"_meta":`...)
+		if b, err = strictjson.Append(b, r.MCPMeta); err != nil {
+			return b, err
+		}
+	}
+	if r.MCPStructured != nil {
+		b = append(b, `,"structuredContent":`...)
+		if b, err = strictjson.Append(b, r.MCPStructured); err != nil {
+			return b, err
+		}
+	}
+	b = append(b, `,"isError":`...)
+	b = strconv.AppendBool(b, r.MCPIsError)
+	return append(b, '}'), nil
+}
+
+func newBareResult(a gym.ToolAnswer) bareResult {
+	r := a.Wire()
+	return bareResult{r, a.Result.Meta, r.StructuredContent, r.IsError}
 }

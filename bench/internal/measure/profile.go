@@ -86,19 +86,10 @@ func topOf(file string, n int) ([]report.Spent, error) {
 
 // named is a function's name without the types that it was made for, which can be very long.
 func named(function string) string {
-	name, _, generic := strings.Cut(function, "[")
-	if generic {
-		_, rest, _ := cutLast(function, "]")
-		name += "[…]" + rest
+	if begin, end := strings.Index(function, "["), strings.LastIndex(function, "]"); 0 <= begin && begin < end {
+		return function[:begin] + "[…]" + function[end+1:]
 	}
-	return name
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
+	return function
 }
 
 // Profile writes a CPU profile of a Go server under steps by one door to a file.
