@@ -65,7 +65,7 @@ func work(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), t.Wait+patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*t.Wait+patience) // the first request, which is judged, waits as a step does
 	defer cancel()
 	clients, err := load.NewClients(ctx, door, load.Target{Addr: t.Addr, Size: textSize, Seconds: t.Wait.Seconds()})
 	if err != nil {
@@ -82,7 +82,7 @@ func work(in io.Reader, out io.Writer) error {
 
 const (
 	textSize = 32
-	// patience is how long all may take beside the step.
+	// patience is how long all may take beside what steps wait.
 	patience = 3 * time.Minute
 	// connecting is how many sessions of a worker are on their way to their first reply at a time; the others wait, and
 	// their time counts. More at once would overrun the server's backlog and be told nothing for a second.
