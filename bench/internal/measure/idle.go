@@ -21,17 +21,20 @@ func (b *Bench) Idle(ctx context.Context) (out []report.Idle, err error) {
 	for _, name := range b.having(wsStep) {
 		n := b.settings.Idle
 		if name == report.Reference {
-			n = min(n/10, referenceIdle)
+			n = max(1, min(n/10, referenceIdle))
 		}
 		b.logf("%d idle sessions at %s", n, name)
 		one, err := b.idle(ctx, name, n)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil { // the others go on
 			b.logf("%s FAILED: %v", name, err)
 			continue
 		}
 		out = append(out, one)
 	}
-	return out, ctx.Err()
+	return out, nil
 }
 
 func (b *Bench) idle(ctx context.Context, name string, n int) (i report.Idle, err error) {

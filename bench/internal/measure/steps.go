@@ -50,12 +50,15 @@ func (b *Bench) compete(ctx context.Context, all []*contender) error {
 			c.rounds = append(c.rounds, rounds[i])
 		}
 	}
+	if err := ctx.Err(); err != nil { // no failure of theirs
+		return err
+	}
 	for _, c := range all {
 		if c.failure != nil {
 			b.logf("%s FAILED: %v; it wrote:\n%s", c.server.Name, c.failure, c.server.Output())
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (c *contender) turn(ctx context.Context, d time.Duration, r *report.Round, latencies *load.Recorder) error {
@@ -87,6 +90,9 @@ const ManyBytes = 256 << 20
 func (b *Bench) Steps(ctx context.Context, door string, sessions, size int) (out []report.Steps, err error) {
 	b.logf("steps by %s: %d sessions, %d bytes", door, sessions, size)
 	servers := b.having(door)
+	if len(servers) == 0 {
+		b.logf("none of the servers that were chosen has this door")
+	}
 	if sessions*size <= ManyBytes {
 		return b.steps(ctx, door, sessions, size, servers)
 	}

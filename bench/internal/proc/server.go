@@ -152,6 +152,9 @@ func (s *Server) Figures(ctx context.Context, collect bool) (f host.Figures, ok 
 	return f, err == nil, err
 }
 
+// Profiles says whether a profile can be taken of it: it is one of the Go programs.
+func (s *Server) Profiles() bool { return s.debug != "" }
+
 // Profile writes a CPU profile of the next d to w.
 func (s *Server) Profile(ctx context.Context, d time.Duration, w io.Writer) error {
 	if s.debug == "" {

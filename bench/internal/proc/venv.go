@@ -13,6 +13,9 @@ import (
 // makeTimeout is how long making a virtual environment may take.
 const makeTimeout = 10 * time.Minute
 
+// without is what to do where there is no Python, or no package index.
+const without = "-reference=false measures without it"
+
 // Venv returns the Python of a virtual environment that holds what the first of the requirements files names; the others
 // are those that it includes. It is made once for these files, in the user's cache directory.
 func Venv(ctx context.Context, requirements ...string) (python string, err error) {
@@ -26,7 +29,7 @@ func Venv(ctx context.Context, requirements ...string) (python string, err error
 	}
 	version, err := exec.CommandContext(ctx, "python3", "-c", "import sys; print(sys.version, sys.base_prefix)").Output()
 	if err != nil {
-		return "", fmt.Errorf("the reference needs Python 3.11 or newer: %w", err)
+		return "", fmt.Errorf("the reference needs Python 3.11 or newer: %w; "+without, err)
 	}
 	hash.Write(version)
 	cache, err := os.UserCacheDir()
@@ -58,9 +61,9 @@ func makeVenv(ctx context.Context, dir, requirements string) error {
 		{filepath.Join(build, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
 			"--no-deps", "--only-binary=:all:", "--requirement", requirements},
 	} {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd := command(ctx, args[0], args[1:]...)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%v: %w\n%s", cmd, err, out)
+			return fmt.Errorf("%v: %w; "+without+"\n%s", cmd, err, out)
 		}
 	}
 	return os.Rename(build, dir)
