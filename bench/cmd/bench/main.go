@@ -30,6 +30,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		if ctx.Err() != nil { // whatever failed did so since it was told to end
+			err = context.Cause(ctx)
+		}
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -49,25 +52,31 @@ type config struct {
 // Parts of a run.
 var allParts = []string{"steps", "opens", "idle", "beside", "starts", "profile", "scale"}
 
+// Those of them that measure this project's server alone.
+var ourParts = []string{"beside", "profile", "scale"}
+
 func parse(args []string) (c config, err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.BoolVar(&c.quick, "quick", false, "a minute or so: fewer and shorter measurements, good to see that all works")
+	fs.BoolVar(&c.quick, "quick", false, "some minutes: fewer and shorter measurements, good to see that all works")
 	doors := fs.String("doors", "", "`names` of doors, with commas between; all if empty")
-	sessions := fs.String("sessions", "", "`numbers` of sessions; 1,64,1000 if empty")
-	sizes := fs.String("sizes", "", "`sizes` of texts in bytes; 32,4096,1048576 if empty")
+	sessions := fs.String("sessions", "", "`numbers` of sessions; 1,64,1000 if empty, or 1,64 with -quick")
+	sizes := fs.String("sizes", "", "`sizes` of texts in bytes; 32,4096,1048576 if empty, or 32 with -quick")
 	servers := fs.String("servers", "", "`names` of servers; all if empty")
 	parts := fs.String("parts", "", "`what` to measure, of "+strings.Join(allParts, ",")+"; all if empty")
 	reference := fs.Bool("reference", true, "measure the reference too, which needs Python and a package index the first time")
-	rounds := fs.Int("rounds", 0, "how many rounds; the median is told")
-	turns := fs.Int("turns", 0, "turns of each server in a round")
-	turn := fs.Duration("turn", 0, "how long a turn is")
-	idle := fs.Int("idle", 0, "idle sessions")
+	rounds := fs.Int("rounds", 0, "how many rounds, of which the median is told; 0: 5, or 3 with -quick")
+	turns := fs.Int("turns", 0, "turns of each server in a round; 0: 4, or 2 with -quick")
+	turn := fs.Duration("turn", 0, "how long a turn is; 0: 500ms, or 100ms with -quick")
+	idle := fs.Int("idle", 0, "idle sessions, at the reference a tenth of them and 1000 at most; 0: 10000, or 1000 with -quick")
 	fs.StringVar(&c.json, "json", "", "`file` for the results as JSON")
 	fs.StringVar(&c.render, "render", "", "measure nothing, and take the results of this `file`")
 	fs.StringVar(&c.write, "write", "", "`directory` for performance.md and its plots, such as ../docs; none if empty")
 	fs.StringVar(&c.profile, "profile", "", "measure nothing, and write a CPU profile to this `file`: of ours at 64 sessions with texts of 32 bytes over /ws, or of what -servers, -doors, -sessions and -sizes name first")
 	if err := fs.Parse(args); err != nil {
 		return c, err
+	}
+	if fs.NArg() > 0 {
+		return c, fmt.Errorf("%q is no flag; -help shows them", fs.Arg(0))
 	}
 	root, err := os.Getwd()
 	if err != nil {
@@ -90,17 +99,46 @@ func parse(args []string) (c config, err error) {
 		s.Sessions = []int{64}
 		*servers = cmp.Or(*servers, report.Ours)
 	}
-	override(&s.Rounds, *rounds)
-	override(&s.Turns, *turns)
-	override(&s.Turn, *turn)
-	override(&s.Idle, *idle)
-	err = errors.Join(choose(&s.Doors, *doors), choose(&s.Servers, *servers), choose(&c.parts, *parts),
+	err = errors.Join(override(&s.Rounds, "rounds", *rounds), override(&s.Turns, "turns", *turns), override(&s.Turn, "turn", *turn),
+		override(&s.Idle, "idle", *idle), choose(&s.Doors, *doors), choose(&s.Servers, *servers), choose(&c.parts, *parts),
 		numbers(&s.Sessions, *sessions), numbers(&s.Sizes, *sizes))
 	if !*reference {
 		s.Servers = slices.DeleteFunc(s.Servers, func(name string) bool { return name == report.Reference })
 	}
 	c.settings = s
-	return c, err
+	return c, errors.Join(err, c.fit(*parts != ""), c.places())
+}
+
+// fit leaves out what the chosen servers do not have; where the parts were named that is an error.
+func (c *config) fit(named bool) error {
+	if len(c.settings.Servers) == 0 {
+		return errors.New("no server is left to measure: -reference=false leaves out the one that -servers names")
+	}
+	if slices.Contains(c.settings.Servers, report.Ours) {
+		return nil
+	}
+	alone := func(part string) bool { return slices.Contains(ourParts, part) }
+	if named && slices.ContainsFunc(c.parts, alone) {
+		return fmt.Errorf("%s measure %s alone: name it in -servers, or leave them out of -parts", strings.Join(ourParts, ", "), report.Ours)
+	}
+	c.parts = slices.DeleteFunc(slices.Clone(c.parts), alone)
+	return nil
+}
+
+// places tells at the start, and not after an hour, that there is no place to write to.
+func (c config) places() error {
+	for _, file := range []string{c.json, c.profile} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Dir(file)); err != nil {
+			return fmt.Errorf("no directory for %s: %w", file, err)
+		}
+	}
+	if info, err := os.Stat(c.write); c.write != "" && err == nil && !info.IsDir() {
+		return fmt.Errorf("-write %s: want a directory", c.write)
+	}
+	return nil
 }
 
 func quick(s measure.Settings) measure.Settings {
@@ -109,11 +147,12 @@ func quick(s measure.Settings) measure.Settings {
 	return s
 }
 
-func override[T comparable](to *T, with T) {
-	var zero T
-	if with != zero {
-		*to = with
+func override[T int | time.Duration](to *T, name string, with T) error {
+	if with < 0 {
+		return fmt.Errorf("-%s %v: want a positive one", name, with)
 	}
+	*to = cmp.Or(with, *to)
+	return nil
 }
 
 // choose replaces all by those that are named.
@@ -154,11 +193,7 @@ func run(ctx context.Context, args []string) error {
 	var results report.Results
 	switch {
 	case c.render != "":
-		text, err := os.ReadFile(c.render)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, &results); err != nil {
+		if results, err = resultsOf(c.render); err != nil {
 			return err
 		}
 	case c.profile != "":
@@ -182,6 +217,21 @@ func run(ctx context.Context, args []string) error {
 		return report.Write(c.write, results)
 	}
 	return nil
+}
+
+// resultsOf reads what -json has written.
+func resultsOf(file string) (r report.Results, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	if err = json.Unmarshal(text, &r); err == nil && r.Began.IsZero() {
+		err = errors.New("it does not say when it was measured")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s holds no results that -json wrote: %w", file, err)
+	}
+	return r, err
 }
 
 // profile takes the first of the servers, doors, sessions and sizes that were chosen.
@@ -254,9 +304,7 @@ func measurePart(ctx context.Context, b *measure.Bench, s measure.Settings, part
 	case "starts":
 		r.Starts, err = b.Starts(ctx)
 	case "profile":
-		if slices.Contains(s.Servers, report.Ours) {
-			r.Profiles, err = b.Profiles(ctx)
-		}
+		r.Profiles, err = b.Profiles(ctx)
 	case "scale":
 		r.Scale, err = b.Scale(ctx, scales(r.Quick))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -99,11 +100,17 @@ func (b *Bench) Profile(ctx context.Context, file, name, door string, sessions, 
 	if err != nil {
 		return err
 	}
+	if _, ok := b.programs[name].doors[door]; !ok {
+		return fmt.Errorf("%s has no door %s", name, door)
+	}
 	server, err := b.start(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
+	if !server.Profiles() {
+		return fmt.Errorf("%s is no Go program, of which a profile could be taken", name)
+	}
 	group, err := load.Open(ctx, into, b.target(server, door, size), sessions)
 	if err != nil {
 		return err
