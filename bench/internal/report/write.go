@@ -44,7 +44,8 @@ server is decoded and judged, and all others must equal it but for their text an
 The load generator shares the cores with the servers, so that steps per second and latencies are those of both together;
 what a server costs is its CPU time per step, user and system, by the kernel's clock of its process. The servers are loaded in
 turns, in an order that changes, so that what slows one slows the others; a ratio is taken within a round of such turns, and
-what is told is the median of all rounds.
+what is told is the median of all rounds, of their p50, p99 and max too. A server that is so slow that its first turn lasts as
+long as all turns of a round has but that one.
 
 Where a thousand sessions send a mebibyte each, the servers run one after the other, for want of memory, and this one is told
 to hold 16 GiB of messages (` + "`Options.MaxInFlight`" + `): by default it refuses to hold more than one; and to give a call more than 30 s.
@@ -108,7 +109,8 @@ func notes(title string, r Results) string {
 }
 
 func scaleNote(r Results) string {
-	text := "\nAll sessions begin at once, and the whole is told from there: it has in it how long a session waits for its turn to connect.\n"
+	text := "\nAll sessions begin at once, and the whole is told from there: it has in it how long a session waits for its turn to connect.\n" +
+		"Each process of clients has 256 sessions between connecting and the reply to their reset; the others wait.\n"
 	for _, s := range r.Scale {
 		if s.Servers > 1 {
 			text += fmt.Sprintf("On this machine a process may have %d files open, so %s sessions needed %d servers, and %d processes of clients.\n",
