@@ -85,8 +85,8 @@ var colours = map[string]color.Color{
 const (
 	plotWidth  = 16 * vg.Centimeter
 	plotHeight = 10 * vg.Centimeter
-	margin     = 1.25 // beside the first and the last point, as a factor
-	legendRoom = 20   // above the highest, likewise
+	margin     = 1.6 // beside the first and the last point, as a factor; their labels need it
+	legendRoom = 20  // above the highest, likewise
 )
 
 // draw writes the chart as an SVG file.
@@ -95,7 +95,8 @@ func (c chart) draw(dir string) error {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(c.ticks), decades{}
-	p.Legend.Top, p.Legend.XOffs, p.Legend.Padding = true, -2*vg.Millimeter, vg.Millimeter
+	// On the left the names come after their samples, and run into nothing where a reader's font is wider than ours.
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, 2*vg.Millimeter, vg.Millimeter
 	p.Legend.ThumbnailWidth = 8 * vg.Millimeter
 	p.Add(plotter.NewGrid())
 	for _, l := range c.lines {
