@@ -19,7 +19,7 @@ import (
 // turnSize is how many concurrent tools may run beside one another. Such a call takes 1 of the turn, any other all of it.
 const turnSize = 64
 
-// A work is what [run] is told of a call: its name for people, its deadline, and how much of the turn it takes.
+// A work is what a [pending] is told of a call: its name for people, its deadline, and how much of the turn it takes.
 type work struct {
 	what  callName
 	limit time.Duration // of wait and run together
@@ -39,60 +39,61 @@ func (n callName) String() string {
 	return fmt.Sprintf("tool %.200q", n.tool)
 }
 
-// run runs f in the session's turn and gives then, once, what became of it.
-//
-// Exactly one of two things happens. Either f returns in time, and then gets its value. Or the deadline, the caller or the
-// session's end comes first: then gets the error at once, and f, if it runs, keeps the turn until it returns, for nobody.
-// Before that settle is told, once; if f was started, which ran tells, it is told while f still has the turn, so that no
-// later call sees the session without it.
-//
-// f runs in the caller's goroutine, and so does then, save where a running f is given up: then's last argument tells, and
-// run returns it when f has returned. (A goroutine for each call would cost a step more than all the rest of it.)
-func run[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error), then func(v T, err error, here bool)) (here bool) {
-	if err := s.enter(); err != nil {
-		var none T
-		settle(&none, false, err)
-		then(none, err, true)
-		return true
-	}
-	p := &pending[T]{s: s, w: w, settle: settle, then: then}
-	p.begin(ctx, s, w.limit)
-	running, err := s.takeTurn(&p.callContext, w)
-	if err != nil {
-		settle(&p.v, false, err)
-		p.finish(p.v, err, true)
-		return true
-	}
-	p.whenEnded(p.giveUp)
-	func() {
-		defer s.turn.Release(w.share)
-		defer s.returned(running)
-		p.v, err = guarded(s, w.what, func() T { return f(p) })
-		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
-		p.endIfLate()
-		if p.Err() != nil {
-			var none T
-			p.v, err = none, interrupted(&p.callContext, w, true)
-		}
-		here = p.decide(&p.v, err)
-	}()
-	if here {
-		p.finish(p.v, s.told(err), true)
-	}
-	return here
-}
-
 // A pending is a call between its arrival and its answer. It is the call's context.
+//
+// It runs f in the session's turn and gives then, once, what became of it. Exactly one of two things happens. Either f returns
+// in time, and then gets its value. Or the deadline, the caller or the session's end comes first: then gets the error at once,
+// and f, if it runs, keeps the turn until it returns, for nobody. Before that settle is told, once; if f was started, which
+// ran tells, it is told while f still has the turn, so that no later call sees the session without it.
 type pending[T any] struct {
 	callContext
-	s      *Session
 	w      work
+	f      func(context.Context) T
 	settle func(v *T, ran bool, err error)
 	then   func(v T, err error, here bool)
 	v      T // what f has returned; of the goroutine that runs it
 
 	deciding sync.Mutex // held while it is decided what becomes of the call; guards decided
 	decided  bool
+}
+
+// arrive has the call arrive. It is false where that was all: the session takes none.
+func (p *pending[T]) arrive(ctx context.Context, s *Session) bool {
+	if err := s.enter(); err != nil {
+		p.settle(&p.v, false, err)
+		p.then(p.v, err, true)
+		return false
+	}
+	p.begin(ctx, s, p.w.limit)
+	return true
+}
+
+// run runs f in the caller's goroutine, and so does then, save where a running f is given up: then's last argument tells,
+// and run returns it when f has returned. (A goroutine for each call would cost a step more than all the rest of it.)
+func (p *pending[T]) run() (here bool) {
+	running, err := p.s.takeTurn(&p.callContext, p.w)
+	if err != nil {
+		p.settle(&p.v, false, err)
+		p.finish(p.v, err, true)
+		return true
+	}
+	p.whenEnded(p.giveUp)
+	func() {
+		defer p.s.turn.Release(p.w.share)
+		defer p.s.returned(running)
+		p.v, err = guarded(p.s, p.w.what, func() T { return p.f(p) })
+		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
+		p.endIfLate()
+		if p.Err() != nil {
+			var none T
+			p.v, err = none, interrupted(&p.callContext, p.w, true)
+		}
+		here = p.decide(&p.v, err)
+	}()
+	if here {
+		p.finish(p.v, p.s.told(err), true)
+	}
+	return here
 }
 
 // decide settles a call that has run for whoever comes first: its handler, or who gives it up.
@@ -153,14 +154,17 @@ func guarded[T any](s *Session, what callName, f func() T) (v T, err error) {
 	return f(), nil
 }
 
-// do is [run] for callers that wait: f has a goroutine of its own, so that they can be answered while it runs.
+// do runs f for a caller that waits, in a goroutine of its own, so that the caller can be answered while f runs on.
 func do[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error)) (v T, err error) {
-	done := make(chan struct{})
-	go run(s, ctx, w, f, settle, func(got T, failed error, _ bool) {
+	answered := make(chan struct{})
+	p := &pending[T]{w: w, f: f, settle: settle, then: func(got T, failed error, _ bool) {
 		v, err = got, failed
-		close(done)
-	})
-	<-done
+		close(answered)
+	}}
+	if p.arrive(ctx, s) {
+		go p.run()
+		p.wait(answered)
+	}
 	return v, err
 }
 
@@ -252,19 +256,20 @@ type toolCall struct {
 }
 
 func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration) (c toolCall, err error) {
-	done := make(chan struct{})
-	s.m.workers.run(func() {
-		s.runTool(ctx, req, limit, func(got toolCall, failed error, _ bool) {
-			c, err = got, failed
-			close(done)
-		})
+	answered := make(chan struct{})
+	p := s.toolCall(req, limit, func(got toolCall, failed error, _ bool) {
+		c, err = got, failed
+		close(answered)
 	})
-	<-done
+	if p.arrive(ctx, s) {
+		s.m.workers.run(p)
+		p.wait(answered)
+	}
 	return c, err
 }
 
-// runTool is [run] for a tool call, with what counts as a step counted.
-func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit time.Duration, then func(c toolCall, err error, here bool)) (here bool) {
+// toolCall is a tool call, with what counts as a step counted.
+func (s *Session) toolCall(req *mcp.CallToolRequest, limit time.Duration, then func(c toolCall, err error, here bool)) *pending[toolCall] {
 	name, args := req.Params.Name, req.Params.Arguments
 	traits := s.inst.Traits(name)
 	w := work{callName{tool: name}, or(limit, or(traits.Deadline, s.m.opts.ToolTimeout)), turnSize}
@@ -272,12 +277,13 @@ func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit t
 		w.share = 1
 	}
 	var after gym.Episode // the counters after the call
-	return run(s, ctx, w,
-		func(ctx context.Context) (c toolCall) {
+	return &pending[toolCall]{
+		w: w,
+		f: func(ctx context.Context) (c toolCall) {
 			c.answer, c.score, c.scoreErr = s.inst.CallTool(ctx, req)
 			return c
 		},
-		func(c *toolCall, ran bool, err error) {
+		settle: func(c *toolCall, ran bool, err error) {
 			if isStep(ran, err) {
 				after = s.count(c.score)
 			}
@@ -287,7 +293,7 @@ func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit t
 				s.inst.Record(name, args, c.answer)
 			}
 		},
-		func(c toolCall, err error, here bool) {
+		then: func(c toolCall, err error, here bool) {
 			if c.scoreErr != nil {
 				s.log.Error("scoring failed", "event", "score_error", "tool", c.answer.Tool, "error", c.scoreErr)
 			}
@@ -296,7 +302,8 @@ func (s *Session) runTool(ctx context.Context, req *mcp.CallToolRequest, limit t
 			}
 			c.episode = after
 			then(c, err, here)
-		})
+		},
+	}
 }
 
 func timedOut(tool string, err *TimeoutError) gym.ToolAnswer {
@@ -347,10 +354,17 @@ func (s *Session) StepThen(ctx context.Context, a gym.Action, limit time.Duratio
 		then(o, err, true)
 		return true
 	}
-	return s.runTool(ctx, toolRequest(a), limit, func(c toolCall, err error, here bool) {
+	b, ok := ctx.(*bound)
+	if !ok || b.s != s { // a context for this call alone will do
+		var release context.CancelFunc
+		b, release = s.bind(ctx)
+		defer release()
+	}
+	p := s.toolCall(toolRequest(a), limit, func(c toolCall, err error, here bool) {
 		o, err := observe(c, err)
 		then(o, err, here)
 	})
+	return !p.arrive(b, s) || p.run()
 }
 
 func toolRequest(a gym.Action) *mcp.CallToolRequest {

@@ -13,8 +13,9 @@ import (
 type callContext struct {
 	context.Context // the caller's
 	deadline        time.Time
+	s               *Session
 	timer           *time.Timer
-	stops           [2]func() bool // of the watch over the caller's context, and over the session's; nil where a bound context watches
+	on              *bound // whose list it is on; nil: its caller watches over it, in wait
 
 	mu    sync.Mutex           // guards what follows
 	done  chan struct{}        // made when it is asked for
@@ -36,6 +37,10 @@ type bound struct {
 
 // Bind returns a context that ends with ctx and with the session, for many calls. cancel releases it.
 func (s *Session) Bind(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
+	return s.bind(ctx)
+}
+
+func (s *Session) bind(ctx context.Context) (_ *bound, cancel context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	b := &bound{Context: ctx, s: s}
 	context.AfterFunc(ctx, b.ended)
@@ -74,21 +79,32 @@ func (b *bound) remove(c *callContext) {
 	}
 }
 
-// begin makes the context that of a call, which must release it.
+// begin makes the context that of a call, which must release it. Where ctx is not bound to the session, the caller must wait.
 func (c *callContext) begin(ctx context.Context, s *Session, limit time.Duration) {
 	c.mu.Lock() // what ends it waits until it is whole
 	defer c.mu.Unlock()
-	c.Context, c.deadline = ctx, time.Now().Add(limit)
+	c.Context, c.s, c.deadline = ctx, s, time.Now().Add(limit)
 	if d, ok := ctx.Deadline(); ok && d.Before(c.deadline) {
 		c.deadline = d
 	}
 	c.timer = time.AfterFunc(limit, c.timeUp)
 	if b, ok := ctx.(*bound); ok && b.s == s {
+		c.on = b
 		b.add(c)
-		return
 	}
-	c.stops[0] = context.AfterFunc(ctx, c.callerGone)
-	c.stops[1] = context.AfterFunc(s.ctx, func() { c.end(context.Canceled, context.Cause(s.ctx)) })
+}
+
+// wait waits until the call is answered, and ends its context if that of its caller ends before, or the session.
+func (c *callContext) wait(answered <-chan struct{}) {
+	select {
+	case <-answered:
+		return
+	case <-c.Context.Done():
+		c.callerGone()
+	case <-c.s.ctx.Done():
+		c.end(context.Canceled, context.Cause(c.s.ctx))
+	}
+	<-answered
 }
 
 func (c *callContext) timeUp() { c.end(context.DeadlineExceeded, errDeadline) }
@@ -127,13 +143,8 @@ func (c *callContext) end(err, cause error) {
 
 func (c *callContext) unwatch() {
 	c.timer.Stop()
-	if b, ok := c.Context.(*bound); ok {
-		b.remove(c) // or it is another session's, and has no such call
-	}
-	for _, stop := range c.stops {
-		if stop != nil {
-			stop()
-		}
+	if c.on != nil {
+		c.on.remove(c)
 	}
 }
 
