@@ -183,8 +183,8 @@ func TestClosingWaitsForAllConcurrentCalls(t *testing.T) {
 
 // What comes after the deadline is no answer, however late the timer is.
 func TestLateAnswersAreTimeOuts(t *testing.T) {
-	var c callContext
-	c.begin(context.Background(), &Session{ctx: context.Background()}, time.Hour)
+	c := callContext{s: &Session{ctx: context.Background()}}
+	c.begin(context.Background(), time.Hour)
 	defer c.release()
 	c.endIfLate()
 	if c.Err() != nil {

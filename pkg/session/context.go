@@ -13,9 +13,9 @@ import (
 type callContext struct {
 	context.Context // the caller's
 	deadline        time.Time
-	s               *Session
+	s               *Session // set by who makes it
 	timer           *time.Timer
-	on              *bound // whose list it is on; nil: its caller watches over it, in wait
+	on              *bound // whose list it is on; nil: its caller watches over it, in watch
 
 	mu    sync.Mutex           // guards what follows
 	done  chan struct{}        // made when it is asked for
@@ -79,23 +79,23 @@ func (b *bound) remove(c *callContext) {
 	}
 }
 
-// begin makes the context that of a call, which must release it. Where ctx is not bound to the session, the caller must wait.
-func (c *callContext) begin(ctx context.Context, s *Session, limit time.Duration) {
+// begin makes the context that of a call, which must release it. Where ctx is not bound to the session, the caller must watch.
+func (c *callContext) begin(ctx context.Context, limit time.Duration) {
 	c.mu.Lock() // what ends it waits until it is whole
 	defer c.mu.Unlock()
-	c.Context, c.s, c.deadline = ctx, s, time.Now().Add(limit)
+	c.Context, c.deadline = ctx, time.Now().Add(limit)
 	if d, ok := ctx.Deadline(); ok && d.Before(c.deadline) {
 		c.deadline = d
 	}
 	c.timer = time.AfterFunc(limit, c.timeUp)
-	if b, ok := ctx.(*bound); ok && b.s == s {
+	if b, ok := ctx.(*bound); ok && b.s == c.s {
 		c.on = b
 		b.add(c)
 	}
 }
 
-// wait waits until the call is answered, and ends its context if that of its caller ends before, or the session.
-func (c *callContext) wait(answered <-chan struct{}) {
+// watch waits until the call is answered, and ends its context if that of its caller ends before, or the session.
+func (c *callContext) watch(answered <-chan struct{}) {
 	select {
 	case <-answered:
 		return

@@ -231,10 +231,7 @@ func (s *Server) callTool(ctx context.Context, p rpcParams, id string, from peer
 	case p.Arguments != nil && p.Arguments.Kind() != '{':
 		return nil, &rpcError{Code: rpcInvalidParams, Message: "params.arguments must be an object"}
 	}
-	req := &mcp.CallToolRequest{
-		Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(p.Arguments)},
-		Extra:  &mcp.RequestExtra{},
-	}
+	req := session.ToolRequest(name, json.RawMessage(p.Arguments))
 	call := func(target *session.Session) error {
 		a, err := target.CallTool(ctx, req, from.limit)
 		switch {
