@@ -17,6 +17,7 @@ type Input[T any] struct {
 	Schema   *jsonschema.Schema // of type object
 	check    *validator
 	defaults *defaults
+	shallow  shallow // nil: T is read from the text alone
 }
 
 // NewInput derives the input side of T, which must be a struct or a map, or takes schema in its place when not nil.
@@ -51,7 +52,7 @@ func newInput[T any](schema *jsonschema.Schema, open bool) (*Input[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
 	}
-	in := &Input[T]{Schema: schema, check: check}
+	in := &Input[T]{Schema: schema, check: check, shallow: shallowOf(t)}
 	if in.defaults, err = newDefaults(schema, derived); err != nil {
 		return nil, fmt.Errorf("defaults of %s: %w", t, err)
 	}
@@ -92,14 +93,17 @@ func (in *Input[T]) Decode(raw []byte) (v T, err error) {
 	if raw, err = in.defaults.apply(raw, value, &plain); err != nil {
 		return v, decodeError(err, value)
 	}
+	if plain && in.shallow.fill(reflect.ValueOf(&v).Elem(), value) {
+		return v, nil
+	}
+	v = *new(T) // some of it may be filled
 	if plain {
 		err = strictjson.UnmarshalPlain(raw, &v)
 	} else {
 		err = strictjson.UnmarshalIntegers(raw, &v)
 	}
 	if err != nil {
-		var zero T
-		return zero, decodeError(err, value)
+		return *new(T), decodeError(err, value)
 	}
 	return v, nil
 }
