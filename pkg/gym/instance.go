@@ -305,6 +305,7 @@ func (o callObservation) AppendJSON(b []byte) (_ []byte, err error) {
 
 // AppendJSON writes the result without reflection.
 func (r *WireResult) AppendJSON(b []byte) (_ []byte, err error) {
+	value, _ := r.StructuredContent.(tools.Structured)
 	b = append(b, `{"content":[`...)
 	for i, c := range r.Content {
 		if i > 0 {
@@ -312,7 +313,7 @@ func (r *WireResult) AppendJSON(b []byte) (_ []byte, err error) {
 		}
 		if t, ok := c.(*mcp.TextContent); ok && t != nil && t.Meta == nil && t.Annotations == nil {
 			b = append(b, `{"type":"text","text":`...)
-			b, err = strictjson.AppendString(b, t.Text)
+			b, err = value.AppendText(b, t.Text)
 			b = append(b, '}')
 		} else {
 			b, err = strictjson.Append(b, c)

@@ -123,12 +123,7 @@ func wholeResult(e *entry) (*mcp.CallToolResult, error) {
 	if e.Value == nil {
 		return parseResult(e.Result)
 	}
-	s := Structured{e.Value, e.Value.Kind() != '{', true}
-	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text(e.Value)}}, StructuredContent: s}
-	if s.Wrapped {
-		res.Meta = wrapMeta()
-	}
-	return res, nil
+	return resultOf(e.Value, textOf(e.Value), e.Value.Kind() != '{'), nil
 }
 
 // parseResult reads a result as MCP spells it, with its numbers as they are.

@@ -197,7 +197,17 @@ func build[E, In, Out any](name, description string, fns map[Mode]Variant[E, In,
 type Structured struct {
 	Value   strictjson.Raw
 	Wrapped bool
-	made    bool // by this package, from a value that was written a moment ago
+	made    bool   // by this package, from a value that was written a moment ago
+	text    string // that it was made with, the result's content; "" if it was not made
+}
+
+// AppendText appends a text of the result's content as a JSON string. A long one is not written a second time where it is
+// the value.
+func (s Structured) AppendText(b []byte, text string) ([]byte, error) {
+	if s.made && s.Value.Kind() == '"' && text == s.text {
+		return append(b, s.Value...), nil
+	}
+	return strictjson.AppendString(b, text)
 }
 
 // MarshalJSON writes the value as MCP's structuredContent.
@@ -272,19 +282,28 @@ func answerOf[Out any](spec *mcp.Tool, schema *jsonschema.Schema) (func(Out) (*m
 		if err != nil {
 			return nil, err
 		}
-		res := &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: text(raw)}},
-			StructuredContent: Structured{strictjson.Raw(raw), !out.Object, true},
+		text, ok := any(v).(string)
+		if !ok {
+			text = textOf(raw)
 		}
-		if !out.Object {
-			res.Meta = wrapMeta()
-		}
-		return res, nil
+		return resultOf(strictjson.Raw(raw), text, !out.Object), nil
 	}, nil
 }
 
-// text is a result's text for readers of content: a string without its quotes, any other value as its JSON.
-func text(raw []byte) string {
+// resultOf is a tool's result, of the value that it returned and its text.
+func resultOf(value strictjson.Raw, text string, wrapped bool) *mcp.CallToolResult {
+	res := &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: text}},
+		StructuredContent: Structured{value, wrapped, true, text},
+	}
+	if wrapped {
+		res.Meta = wrapMeta()
+	}
+	return res
+}
+
+// textOf is a result's text for readers of content: a string without its quotes, any other value as its JSON.
+func textOf(raw []byte) string {
 	if s, ok := strictjson.String(raw); ok {
 		return s
 	}

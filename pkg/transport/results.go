@@ -44,7 +44,7 @@ func (r mcpResult) appendPlain(b []byte) (_ []byte, ok bool) {
 		}
 		var err error
 		b = append(b, `{"type":"text","text":`...)
-		if b, err = strictjson.AppendString(b, text.Text); err != nil {
+		if b, err = value.AppendText(b, text.Text); err != nil {
 			return nil, false
 		}
 		b = append(b, '}')

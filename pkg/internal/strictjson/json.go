@@ -52,7 +52,7 @@ type Raw = jsontext.Value
 // errors.
 func Marshal(v any) ([]byte, error) {
 	if s, ok := v.(string); ok { // as many tools return
-		if b, err := AppendString(nil, s); err == nil {
+		if b, err := AppendString(make([]byte, 0, len(s)+len(s)/8+2), s); err == nil {
 			return b, nil
 		}
 	}
@@ -153,7 +153,7 @@ func String(raw []byte) (s string, ok bool) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1:last]), true
 	}
-	b, err := jsontext.AppendUnquote(nil, raw)
+	b, err := jsontext.AppendUnquote(make([]byte, 0, last), raw) // which is as much as there can be
 	return string(b), err == nil
 }
 

@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding"
 	stdjson "encoding/json"
 	"errors"
@@ -203,12 +204,21 @@ func onlyPlainNumbers(b []byte) bool {
 
 // skipString returns where the string that begins at b[i] ends: the index of its closing quote, or len(b).
 func skipString(b []byte, i int) int {
-	for i++; i < len(b) && b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
+	for begin := i + 1; ; {
+		i++
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return len(b)
+		}
+		i += n
+		escapes := 0 // right before the quote
+		for j := i - 1; j >= begin && b[j] == '\\'; j-- {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
 		}
 	}
-	return min(i, len(b))
 }
 
 // numberEnd returns the index after the number that begins at b[i].

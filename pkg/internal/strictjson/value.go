@@ -1,13 +1,10 @@
 package strictjson
 
 import (
-	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Value is a JSON value as schema validators take it: nil, bool, string, [Number], []any, map[string]any.
@@ -133,17 +130,12 @@ func (p *parser) string() (string, error) {
 	if end >= len(p.b) {
 		return "", p.fault()
 	}
-	raw := p.b[p.i : end+1]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		p.i = end + 1
-		return string(raw[1 : len(raw)-1]), nil
-	}
-	s, err := jsontext.AppendUnquote(nil, raw)
-	if err != nil {
+	s, ok := String(p.b[p.i : end+1])
+	if !ok {
 		return "", p.fault()
 	}
 	p.i = end + 1
-	return string(s), nil
+	return s, nil
 }
 
 func (p *parser) array(depth int) (Value, error) {
