@@ -79,6 +79,7 @@ func (s *Server) Control() http.Handler {
 // serve serves a request that came by one of the listeners.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, control bool) {
 	slow := newSlowWriter(w)
+	slow.unread = r.ContentLength != 0
 	defer slow.finish()
 	defer s.contain(slow, r)
 	w = slow
@@ -109,11 +110,31 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool
 		s.deny(w, r, &denial{status: http.StatusTooManyRequests, message: fmt.Sprintf("more than %v requests per second", s.opts.RequestsPerSecond)})
 		return
 	}
+	if r.Method != http.MethodPost && r.ContentLength != 0 && !s.passOverBody(w, r) {
+		return
+	}
 	if v.caller.Role == access.Control {
 		s.control.ServeHTTP(w, r)
 	} else {
 		s.public.ServeHTTP(w, r)
 	}
+}
+
+// passOverBody reads the body of a request that has no use for one, or answers that it did not come. Left to net/http, which
+// reads it before an answer of some length or an upgrade, it would be waited for as long as the client keeps silent, and what
+// the request has taken with it.
+func (s *Server) passOverBody(w http.ResponseWriter, r *http.Request) (ok bool) {
+	_, err := s.readBody(w, r)
+	if err == nil {
+		return true
+	}
+	status, message := bodyStatus(err)
+	if speaksRPC(r) {
+		writeRPC(w, status, nullID, &rpcError{Code: rpcInvalidRequest, Message: message})
+	} else {
+		writeDetail(w, status, message)
+	}
+	return false
 }
 
 // ServeHTTP routes a request of an identified caller.

@@ -205,6 +205,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		slow = newSlowWriter(w)
 		defer slow.finish()
 	}
+	slow.unread = false
 	p := &patientReader{body: r.Body, control: &slow.control}
 	body, err := s.readPatiently(w, p, r.ContentLength)
 	if err != nil {

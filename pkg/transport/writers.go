@@ -87,6 +87,7 @@ type slowWriter struct {
 	control http.ResponseController
 	begun   bool   // an answer has begun
 	atEnd   func() // called by finish; nil: nothing is
+	unread  bool   // there is a body, and nobody has begun to read it
 
 	mu    sync.Mutex // guards what follows
 	limit time.Time  // no write may take longer than until then; zero: as its length allows
@@ -124,6 +125,9 @@ func (s *slowWriter) finish() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
+	if s.unread { // by a refusal, which is short; net/http waits for the body now
+		_ = s.control.SetReadDeadline(time.Now().Add(hurryTime))
+	}
 	if s.atEnd != nil {
 		s.atEnd()
 	}
