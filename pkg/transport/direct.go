@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -35,7 +36,7 @@ func (s *Server) callDirect(w http.ResponseWriter, r *http.Request, a *session.A
 		return
 	}
 	// A lost connection is no cancellation (MCP 2025-11-25, transports): notifications/cancelled is, and the agent's end.
-	ctx, done, err := a.Begin(r.Context(), string(head.id), hurryOf(w))
+	ctx, done, err := a.Begin(r.Context(), requestKey(head.id), hurryOf(w))
 	if err != nil {
 		writeRPC(w, http.StatusBadRequest, head.id, &rpcError{Code: rpcInvalidRequest, Message: err.Error()})
 		return
@@ -69,7 +70,15 @@ func hurryOf(w http.ResponseWriter) func() {
 
 // cancelDirect serves a notifications/cancelled, if it is about a call that is served here.
 func cancelDirect(a *session.Agent, head rpcHead) bool {
-	return head.method == "notifications/cancelled" && a.Cancel(string(cancelledBy(head)))
+	return head.method == "notifications/cancelled" && a.Cancel(requestKey(cancelledBy(head)))
+}
+
+// requestKey is an id as a request is found by it: however its text is escaped.
+func requestKey(id strictjson.Raw) string {
+	if text, ok := strictjson.String(id); ok && bytes.IndexByte(id, '\\') >= 0 {
+		return `"` + text + `"`
+	}
+	return string(id)
 }
 
 // cancelledBy is the id of the request that a notifications/cancelled is about, as it came; nil if it names none.

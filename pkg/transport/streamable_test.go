@@ -299,10 +299,11 @@ func TestCallsWithoutAStreamAreCancelled(t *testing.T) {
 		answered <- body
 	}()
 	waitFor(t, "the call", func() bool { return s.Busy() == 1 })
-	if status, body := post(t, base+"/mcp", call, headers...); status != http.StatusBadRequest || !strings.Contains(body, "under way") {
+	const escaped = `"\u0061"` // the same id
+	if status, body := post(t, base+"/mcp", strings.Replace(call, `"a"`, escaped, 1), headers...); status != http.StatusBadRequest || !strings.Contains(body, "under way") {
 		t.Errorf("the same id again: %d %s", status, body)
 	}
-	for i, other := range []string{`"b"`, `"a"`} {
+	for i, other := range []string{`"b"`, escaped} {
 		if status, body := post(t, base+"/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+other+`}}`, headers...); status != http.StatusAccepted {
 			t.Errorf("%d %s", status, body)
 		}
