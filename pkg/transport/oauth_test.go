@@ -277,6 +277,10 @@ func TestTLS(t *testing.T) {
 		return len(urls) > 1
 	})
 	base, control := urls[0], urls[1]
+	if res, err := http.Get(strings.Replace(base, "https", "http", 1)); err != nil || res.Body.Close() != nil || res.StatusCode != http.StatusBadRequest {
+		t.Errorf("plain HTTP got %v, %v", res, err)
+	}
+	waitFor(t, "the log's word on it", func() bool { return strings.Contains(stderr.String(), "event=http_error") })
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
 	t.Cleanup(client.CloseIdleConnections)
 	do := func(method, url, body string) (int, string) {

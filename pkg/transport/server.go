@@ -190,7 +190,7 @@ func (s *Server) run(handler http.Handler, ln net.Listener, failed chan<- error)
 	}
 	srv := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: s.opts.MaxHeader,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(s.log.With("event", "http_error").Handler(), slog.LevelWarn),
 	}
 	go func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
