@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -305,6 +306,7 @@ func (o callObservation) AppendJSON(b []byte) (_ []byte, err error) {
 
 // AppendJSON writes the result without reflection.
 func (r *WireResult) AppendJSON(b []byte) (_ []byte, err error) {
+	b = slices.Grow(b, 3*len(r.Data)) // as its content, its structured content and its data
 	value, _ := r.StructuredContent.(tools.Structured)
 	b = append(b, `{"content":[`...)
 	for i, c := range r.Content {

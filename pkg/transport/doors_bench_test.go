@@ -100,11 +100,11 @@ func postCases(tb testing.TB, srv *Server) []postCase {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + session + `"name":"echo","arguments":{"message":"hello world, this is a message"}}}`
 	}
 	return []postCase{
-		{"door=mcp", "/mcp", rpc(`"session_id":"` + live.ID + `",`), nil, 78},
+		{"door=mcp", "/mcp", rpc(`"session_id":"` + live.ID + `",`), nil, 63},
 		{"door=mcp-temporary", "/mcp", rpc(""), nil, 0},
 		{"door=step", "/step?session_id=" + live.ID, `{"action":` + benchAction + `}`, nil, 0},
 		{"door=step-temporary", "/step", `{"action":` + benchAction + `}`, nil, 0},
-		{"door=streamable", "/mcp", rpc(""), agent, 84},
+		{"door=streamable", "/mcp", rpc(""), agent, 69},
 	}
 }
 

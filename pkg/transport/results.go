@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,7 +30,7 @@ func (r mcpResult) appendPlain(b []byte) (_ []byte, ok bool) {
 	if !ok || len(value.Value) == 0 || r.Content == nil || len(r.Meta) > 0 && !wrapped || r.InputRequests != nil || r.RequestState != "" || r.NeedsInput() {
 		return nil, false
 	}
-	b = append(b, '{')
+	b = append(slices.Grow(b, 2*len(value.Value)), '{')
 	if wrapped {
 		b = append(b, `"_meta":`+tools.WrapMetaJSON+`,`...)
 	}
@@ -67,6 +68,7 @@ type bareResult struct {
 
 // AppendJSON writes the result without reflection.
 func (r bareResult) AppendJSON(b []byte) (_ []byte, err error) {
+	b = slices.Grow(b, 4*len(r.Data)) // once more than without the other spelling
 	if b, err = r.WireResult.AppendJSON(b); err != nil {
 		return b, err
 	}

@@ -101,8 +101,9 @@ func (s *sieve) step(b []byte) (n int, passes bool) {
 // control reports whether the frame that has begun is a ping or a pong.
 func (s *sieve) control() bool { return s.head[0] == pingHead || s.head[0] == pongHead }
 
-// begin looks at a head as far as it has come. A ping or a pong that is not as it must be is let through after all, and what
-// comes after it, which the library will not read.
+// begin looks at a head as far as it has come. A ping or a pong that is not as it must be is let through after all, and all
+// that comes after it: the library ends the connection, or, where the length was spelled longer than need be, is the one that
+// answers pings from then on.
 func (s *sieve) begin() {
 	if s.headed < 2 {
 		return

@@ -165,10 +165,15 @@ type Appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
-// Append appends v to b, as [Marshal] writes it.
+// Append appends v to b, as [Marshal] writes it, and a [Raw] as it is, white space too: it has been looked at before.
 func Append(b []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
+		return append(b, "null"...), nil
+	case Raw:
+		if v != nil {
+			return append(b, v...), nil
+		}
 		return append(b, "null"...), nil
 	case Appender:
 		return v.AppendJSON(b)

@@ -350,7 +350,7 @@ func TestMembers(t *testing.T) {
 
 // What is appended piece by piece is what Marshal writes.
 func TestAppend(t *testing.T) {
-	for _, v := range []any{nil, "a<b>\"\\\n\u2028\x00é", 5, 1.5, []string(nil), map[string]any{"b": 1, "a": nil}, Raw(`{ "a": 1 }`), Number("5.0")} {
+	for _, v := range []any{nil, "a<b>\"\\\n\u2028\x00é", 5, 1.5, []string(nil), map[string]any{"b": 1, "a": nil}, Raw(`{"a":1}`), Raw(nil), Number("5.0")} {
 		want, err := Marshal(v)
 		if err != nil {
 			t.Fatal(err)
@@ -364,6 +364,9 @@ func TestAppend(t *testing.T) {
 				t.Errorf("AppendString(%q) = %s, %v, want %s", s, got, err, want)
 			}
 		}
+	}
+	if got, err := Append([]byte("before "), Raw(`{ "a": 1 }`)); string(got) != `before { "a": 1 }` || err != nil {
+		t.Errorf("a Raw with spaces: %s, %v", got, err)
 	}
 	if got, err := Append([]byte("before "), appender{}); string(got) != "before itself" || err != nil {
 		t.Errorf("an Appender: %s, %v", got, err)
