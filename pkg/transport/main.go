@@ -313,7 +313,8 @@ func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if e := fs.Set(f.Name, v); e != nil {
-			err = fmt.Errorf("invalid value %q for %s: %w", v, name, e)
+			kind, _ := flag.UnquoteUsage(f)
+			err = fmt.Errorf("invalid value %q for %s (%s, see -help): %w", v, name, kind, e)
 		}
 	})
 	return err

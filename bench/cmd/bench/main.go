@@ -214,9 +214,11 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Print(report.Text(results))
 	if c.write != "" {
-		return report.Write(c.write, results)
+		if err := report.Write(c.write, results); err != nil {
+			return err
+		}
 	}
-	return nil
+	return results.Err()
 }
 
 // resultsOf reads what -json has written.

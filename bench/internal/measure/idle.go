@@ -30,7 +30,7 @@ func (b *Bench) Idle(ctx context.Context) (out []report.Idle, err error) {
 		}
 		if err != nil { // the others go on
 			b.logf("%s FAILED: %v", name, err)
-			continue
+			one.Failure = err.Error()
 		}
 		out = append(out, one)
 	}

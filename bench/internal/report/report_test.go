@@ -53,6 +53,30 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A run in which a server of ours failed is no success, whatever the others did.
+func TestErr(t *testing.T) {
+	others := results
+	others.Scale = nil
+	if err := others.Err(); err != nil {
+		t.Errorf("the reference has failed: %v", err)
+	}
+	ours := report.Results{
+		Steps: []report.Steps{{Door: "ws-step", Sessions: 64, Size: 32, Server: report.Ours, Failure: "wrong reply"}},
+		Opens: []report.Opens{{Server: report.Ours, Failure: "refused"}},
+		Idle:  []report.Idle{{Server: report.Ours, Failure: "lost"}},
+		Scale: []report.Scale{{Sessions: 10, Succeeded: 9}},
+	}
+	err := ours.Err()
+	for _, want := range []string{"ws-step, 64 sessions, 32 bytes: wrong reply", "opening sessions: refused", "idle sessions: lost", "1 of 10 sessions at once"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("there is no %q in %v", want, err)
+		}
+	}
+	if text := oneSpaced(report.Text(ours)); !strings.Contains(text, "failed: lost") || strings.Contains(text, "resident memory of an idle session") {
+		t.Errorf("the idle sessions that failed are told so:\n%s", text)
+	}
+}
+
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := report.Write(dir, results); err != nil {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,6 +42,31 @@ type Results struct {
 	Scale  []Scale
 
 	Profiles []Profile
+}
+
+// Err is that a measurement of ours has failed. Those of others stand in the report alone.
+func (r Results) Err() error {
+	var failed []error
+	note := func(what, server, failure string) {
+		if server == Ours && failure != "" {
+			failed = append(failed, fmt.Errorf("%s: %s", what, failure))
+		}
+	}
+	for _, s := range slices.Concat(r.Steps, r.Beside) {
+		note(fmt.Sprintf("%s, %d sessions, %d bytes", s.Door, s.Sessions, s.Size), s.Server, s.Failure)
+	}
+	for _, o := range r.Opens {
+		note("opening sessions", o.Server, o.Failure)
+	}
+	for _, i := range r.Idle {
+		note("idle sessions", i.Server, i.Failure)
+	}
+	for _, s := range r.Scale {
+		if lost := s.Sessions - s.Succeeded; lost > 0 {
+			failed = append(failed, fmt.Errorf("%d of %d sessions at once failed", lost, s.Sessions))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // A Profile is where ours spends its CPU under steps by one door.
@@ -97,6 +124,7 @@ type Idle struct {
 	Collected  int64   // once garbage has been collected and free memory given back; 0: not known
 	Goroutines float64 // per session; 0: not known
 	Threads    float64 // per session
+	Failure    string  // what ended the measurement; the figures are 0 then
 }
 
 // Start is how a server starts.

@@ -130,6 +130,10 @@ func opensTable(r Results) table {
 func idleTable(r Results) table {
 	t := table{title: idleTitle, head: []string{"server", "sessions", "resident memory", "after a collection", "goroutines", "threads"}}
 	for _, i := range r.Idle {
+		if i.Failure != "" {
+			t.rows = append(t.rows, []string{i.Server, number(float64(i.Sessions)), "failed: " + shorten(i.Failure), "", "", ""})
+			continue
+		}
 		collected, goroutines := "", ""
 		if i.Collected != 0 {
 			collected, goroutines = size(i.Collected), fmt.Sprintf("%.2f", i.Goroutines)

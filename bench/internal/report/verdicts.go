@@ -117,7 +117,7 @@ const maxIdle = 32 << 10
 
 func idleVerdicts(r Results) (all []verdict) {
 	at := func(server string) int {
-		return slices.IndexFunc(r.Idle, func(i Idle) bool { return i.Server == server })
+		return slices.IndexFunc(r.Idle, func(i Idle) bool { return i.Server == server && i.Failure == "" })
 	}
 	ours, floor := at(Ours), at(Floor)
 	if ours < 0 {
