@@ -457,7 +457,7 @@ func (i *Instance) State(context.Context) (json.RawMessage, error) {
 		Done        bool    `json:"done"`
 	}{e.ID, e.Steps, e.RewardTotal, e.LastReward, e.Done})
 	if err == nil && len(own) > len(`{}`) {
-		b = extend(b, string(own[1:len(own)-1]))
+		b, err = extend(b, own)
 	}
 	return b, err
 }

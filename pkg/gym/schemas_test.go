@@ -365,3 +365,39 @@ func TestPublishedToolSchemas(t *testing.T) {
 		}
 	}
 }
+
+// open is a type that writes itself, and shows a schema of any object.
+type openValue struct{ raw string }
+
+func (o openValue) MarshalJSON() ([]byte, error) { return []byte(o.raw), nil }
+
+func (openValue) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
+
+// What a type writes beyond its schema never makes an object with one name twice.
+func TestNamesThatTheServerWritesToo(t *testing.T) {
+	for raw, fails := range map[string]bool{
+		`{}`: false, `{"a":1}`: false, `{"metadata":{"a":1}}`: true, `{"a":{"metadata":1}}`: false,
+	} {
+		env := gym.Environment[lab]{
+			Name: "open",
+			New:  func(context.Context, *gym.Session) (lab, error) { return lab{}, nil },
+			Reset: gym.Reset(func(lab, context.Context, gym.ResetRequest[tools.None]) (openValue, error) {
+				return openValue{raw}, nil
+			}),
+			Act:   gym.Act(func(lab, context.Context, labAction) (labView, gym.Score, error) { return labView{}, gym.Score{}, nil }),
+			State: gym.StateOf(func(lab) openValue { return openValue{strings.Replace(raw, "metadata", "done", 1)} }),
+		}
+		class := compile(t, env)
+		i := open(t, class)
+		p, err := class.ParseReset([]byte(`{}`), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := i.Reset(t.Context(), p); (err != nil) != fails || err != nil && !strings.Contains(err.Error(), `"metadata"`) {
+			t.Errorf("a reset that returns %s: %s, %v", raw, text(t, o.Fields), err)
+		}
+		if state, err := i.State(t.Context()); (err != nil) != fails || err != nil && !strings.Contains(err.Error(), `"done"`) {
+			t.Errorf("a state like %s: %s, %v", raw, state, err)
+		}
+	}
+}

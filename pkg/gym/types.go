@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -86,7 +87,10 @@ func (o *observation[T]) encode(v T) (*Observed, error) {
 		return nil, err
 	}
 	if !o.hasMetadata {
-		return &Observed{Fields: strictjson.Raw(extend(raw, `"metadata":{}`))}, nil
+		if raw, err = extend(raw, noMetadata); err != nil {
+			return nil, err
+		}
+		return &Observed{Fields: strictjson.Raw(raw)}, nil
 	}
 	var m struct {
 		Metadata strictjson.Raw `json:"metadata"`
@@ -96,21 +100,32 @@ func (o *observation[T]) encode(v T) (*Observed, error) {
 	}
 	switch {
 	case m.Metadata == nil: // left out as empty
-		raw = extend(raw, `"metadata":{}`)
+		if raw, err = extend(raw, noMetadata); err != nil {
+			return nil, err
+		}
 	case len(m.Metadata) == len(`{}`):
 		m.Metadata = nil
 	}
 	return &Observed{Fields: strictjson.Raw(raw), Metadata: m.Metadata}, nil
 }
 
-// extend appends members to an encoded object.
-func extend(object []byte, members string) []byte {
+var noMetadata = []byte(`{"metadata":{}}`)
+
+// extend appends the members of another encoded object, which has some. The error is that both have one of a name: a type that
+// writes itself may write more than its schema shows.
+func extend(object, more []byte) ([]byte, error) {
+	for name := range strictjson.MembersIn(more) {
+		for own := range strictjson.MembersIn(object) {
+			if bytes.Equal(name, own) {
+				return nil, fmt.Errorf("the value and the server both write a member %q: give it another name, or show it in the type's schema", name)
+			}
+		}
+	}
 	b := slices.Clone(object[:len(object)-1])
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
-	b = append(b, members...)
-	return append(b, '}')
+	return append(b, more[1:]...), nil
 }
 
 // newAction is an action's input side, with the metadata that any action of the wire may carry.

@@ -181,6 +181,29 @@ func TestClosingWaitsForAllConcurrentCalls(t *testing.T) {
 	})
 }
 
+// The caller's own deadline, if it is the first, is the caller's giving up and no time-out of the call's.
+func TestLateCallersHaveGivenUp(t *testing.T) {
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(time.Hour))
+	defer cancel()
+	c := callContext{s: &Session{ctx: context.Background()}}
+	c.begin(ctx, 2*time.Hour)
+	defer c.release()
+	c.deadline = time.Now()
+	c.Context = expired{ctx, c.deadline}
+	c.endIfLate()
+	if !errors.Is(c.Err(), context.DeadlineExceeded) || errors.Is(c.why(), errDeadline) {
+		t.Errorf("got %v because of %v", c.Err(), c.why())
+	}
+}
+
+// expired is a context whose time is up, and whose timer is late.
+type expired struct {
+	context.Context
+	deadline time.Time
+}
+
+func (e expired) Deadline() (time.Time, bool) { return e.deadline, true }
+
 // What comes after the deadline is no answer, however late the timer is.
 func TestLateAnswersAreTimeOuts(t *testing.T) {
 	c := callContext{s: &Session{ctx: context.Background()}}

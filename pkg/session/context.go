@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -111,9 +112,14 @@ func (c *callContext) timeUp() { c.end(context.DeadlineExceeded, errDeadline) }
 
 // endIfLate ends the context if its time is up: on a busy machine a timer may be late.
 func (c *callContext) endIfLate() {
-	if !time.Now().Before(c.deadline) {
-		c.timeUp()
+	if time.Now().Before(c.deadline) {
+		return
 	}
+	if d, ok := c.Context.Deadline(); ok && !d.After(c.deadline) { // the caller's was first, and it gives up
+		c.end(context.DeadlineExceeded, cmp.Or(context.Cause(c.Context), context.DeadlineExceeded))
+		return
+	}
+	c.timeUp()
 }
 
 func (c *callContext) callerGone() { c.end(c.Context.Err(), context.Cause(c.Context)) }

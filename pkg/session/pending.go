@@ -74,7 +74,7 @@ func (p *pending[T]) arrive(ctx context.Context) bool {
 	return true
 }
 
-// run runs the call in the caller's goroutine, and so does then, save where a running call is given up: then's last argument
+// run runs the call in this goroutine, and then in the same, save where a running call is given up: then's last argument
 // tells, and run returns it when do has returned. (A goroutine for each call would cost a step more than all the rest of it.)
 func (p *pending[T]) run() (here bool) {
 	running, err := p.s.takeTurn(&p.callContext, p.work)
@@ -153,17 +153,17 @@ func (p *pending[T]) tell(v T, err error, here bool) {
 // A plain call is made of two functions.
 type plain[T any] struct {
 	pending[T]
-	f     func(context.Context) T
-	after func(v *T, ran bool, err error) // its settle
+	f        func(context.Context) T
+	settling func(v *T, ran bool, err error)
 }
 
 func (p *plain[T]) do(ctx context.Context) T { return p.f(ctx) }
 
-func (p *plain[T]) settle(v *T, ran bool, err error) { p.after(v, ran, err) }
+func (p *plain[T]) settle(v *T, ran bool, err error) { p.settling(v, ran, err) }
 
 // do runs f for a caller that waits, in a goroutine of its own, so that the caller can be answered while f runs on.
 func do[T any](s *Session, ctx context.Context, w work, f func(context.Context) T, settle func(v *T, ran bool, err error)) (T, error) {
-	p := &plain[T]{f: f, after: settle}
+	p := &plain[T]{f: f, settling: settle}
 	p.act, p.s, p.work = p, s, w
 	if p.arrive(ctx) {
 		go p.run()

@@ -43,8 +43,9 @@ func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit 
 // A toolCall is a call of a tool, with what counts as a step counted.
 type toolCall struct {
 	pending[toolOutcome]
-	req   *mcp.CallToolRequest
-	after gym.Episode // the counters after the call
+	req    *mcp.CallToolRequest // an author's middleware may change it
+	args   json.RawMessage      // as they came
+	counts gym.Episode          // the counters after the call
 }
 
 type toolOutcome struct {
@@ -56,7 +57,7 @@ type toolOutcome struct {
 
 func (s *Session) newToolCall(req *mcp.CallToolRequest, limit time.Duration) *toolCall {
 	traits := s.inst.Traits(req.Params.Name)
-	c := &toolCall{req: req}
+	c := &toolCall{req: req, args: req.Params.Arguments}
 	c.act, c.s = c, s
 	c.work = work{callName{tool: req.Params.Name}, or(limit, or(traits.Deadline, s.m.opts.ToolTimeout)), turnSize}
 	if traits.Concurrent {
@@ -72,13 +73,13 @@ func (c *toolCall) do(ctx context.Context) (o toolOutcome) {
 
 func (c *toolCall) settle(o *toolOutcome, ran bool, err error) {
 	if isStep(ran, err) {
-		c.after = c.s.count(o.score)
+		c.counts = c.s.count(o.score)
 	}
-	name, args := c.req.Params.Name, c.req.Params.Arguments
+	tool := c.work.what.tool
 	if late, ok := errors.AsType[*TimeoutError](err); ok && ran {
-		c.s.inst.Record(name, args, timedOut(name, late))
+		c.s.inst.Record(tool, c.args, timedOut(tool, late))
 	} else if err == nil {
-		c.s.inst.Record(name, args, o.answer)
+		c.s.inst.Record(tool, c.args, o.answer)
 	}
 }
 
@@ -90,7 +91,7 @@ func (c *toolCall) outcome(o toolOutcome, err error) (toolOutcome, error) {
 	if timeout, ok := errors.AsType[*TimeoutError](err); ok {
 		o, err = toolOutcome{answer: timedOut(c.work.what.tool, timeout)}, nil
 	}
-	o.episode = c.after
+	o.episode = c.counts
 	return o, err
 }
 

@@ -70,8 +70,8 @@ func (w *workers) rest(me worker) bool {
 func (w *workers) dismiss() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, spare := range w.idle[:w.spare] {
-		spare <- nil
+	for _, idle := range w.idle[:w.spare] {
+		idle <- nil
 	}
 	w.idle = slices.Delete(w.idle, 0, w.spare)
 	w.spare = len(w.idle)

@@ -80,7 +80,7 @@ func argumentsOf(raw []byte) []byte {
 	return raw
 }
 
-// Decode reads checked JSON; no bytes at all stand for the empty object. The error is an *[InputError].
+// Decode reads JSON that a door has checked; no bytes at all stand for the empty object. The error is an *[InputError].
 func (in *Input[T]) Decode(raw []byte) (v T, err error) {
 	raw = argumentsOf(raw)
 	value, plain, err := strictjson.Parse(raw)

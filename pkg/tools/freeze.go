@@ -51,7 +51,7 @@ func keepNumbers(text []byte, res *mcp.CallToolResult) error {
 // Frozen reports whether nothing in the result can be an author's, so that [Freeze] returns it as it is: it is empty, or
 // this package has made it.
 func Frozen(res *mcp.CallToolResult) bool {
-	if s, ok := res.StructuredContent.(Structured); ok && s.made {
+	if s, ok := res.StructuredContent.(Structured); ok && s.isMade() {
 		return true
 	}
 	return len(res.Content) == 0 && res.StructuredContent == nil && len(res.Meta) == 0

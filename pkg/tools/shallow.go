@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openenv-go/openenv-go/pkg/internal/strictjson"
 )
@@ -67,7 +68,7 @@ func (s shallow) fill(into reflect.Value, v strictjson.Value) bool {
 func set(field reflect.Value, v strictjson.Value) (ok bool) {
 	switch v := v.(type) {
 	case string:
-		if ok = field.Kind() == reflect.String; ok {
+		if ok = field.Kind() == reflect.String && utf8.ValidString(v); ok { // as nobody may have checked the input
 			field.SetString(v)
 		}
 	case bool:

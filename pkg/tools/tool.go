@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -193,19 +194,24 @@ func build[E, In, Out any](name, description string, fns map[Mode]Variant[E, In,
 // Structured is the structured content of a result: the value that a tool returned, and whether it goes out wrapped as
 // {"result": value} because it is not an object.
 //
-// A tool's own result with one is read and checked like any other; those that this package makes are not.
+// A tool's own result with one is read and checked like any other; those that this package makes are not, as long as nobody
+// changes them.
 type Structured struct {
 	Value   strictjson.Raw
 	Wrapped bool
-	made    bool   // by this package, from a value that was written a moment ago
-	text    string // that it was made with, the result's content; "" if it was not made
+
+	made strictjson.Raw // what this package has made Value; nil: it is not of this package's making
+	text string         // of the content that it was made with
 }
 
-// AppendText appends a text of the result's content as a JSON string. A long one is not written a second time where it is
-// the value.
+// isMade reports whether this package has made it, and nobody has put another value there.
+func (s Structured) isMade() bool { return s.made != nil && bytes.Equal(s.Value, s.made) }
+
+// AppendText appends a text of the result's content as a JSON string. A long one is not quoted a second time where it is the
+// value.
 func (s Structured) AppendText(b []byte, text string) ([]byte, error) {
-	if s.made && s.Value.Kind() == '"' && text == s.text {
-		return append(b, s.Value...), nil
+	if s.made.Kind() == '"' && text == s.text {
+		return append(b, s.made...), nil
 	}
 	return strictjson.AppendString(b, text)
 }
@@ -294,7 +300,7 @@ func answerOf[Out any](spec *mcp.Tool, schema *jsonschema.Schema) (func(Out) (*m
 func resultOf(value strictjson.Raw, text string, wrapped bool) *mcp.CallToolResult {
 	res := &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: text}},
-		StructuredContent: Structured{value, wrapped, true, text},
+		StructuredContent: Structured{value, wrapped, value, text},
 	}
 	if wrapped {
 		res.Meta = wrapMeta()

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -120,11 +121,17 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request, control bool
 	}
 }
 
-// passOverBody reads the body of a request that has no use for one, or answers that it did not come. Left to net/http, which
-// reads it before an answer of some length or an upgrade, it would be waited for as long as the client keeps silent, and what
-// the request has taken with it.
+// maxUnneeded is how long a body may be that nobody needs, as net/http has it.
+const maxUnneeded = 256 << 10
+
+// passOverBody passes over the body of a request that has no use for one, or answers that it did not come. Left to net/http,
+// which reads it before an answer of some length or an upgrade, it would be waited for as long as the client keeps silent, and
+// what the request has taken with it.
 func (s *Server) passOverBody(w http.ResponseWriter, r *http.Request) (ok bool) {
-	_, err := s.readBody(w, r)
+	err := patiently(w, r, maxUnneeded, func(body io.Reader) error {
+		_, err := io.Copy(io.Discard, body)
+		return err
+	})
 	if err == nil {
 		return true
 	}

@@ -16,11 +16,13 @@ import (
 
 // FuzzResult holds what is written in one pass to what the SDK writes: the same JSON, whatever the result has in it.
 func FuzzResult(f *testing.F) {
-	mark := echoed(f, "").Meta
-	const all = 1<<10 - 1
+	mark, made := echoed(f, "").Meta, echoed(f, "made").StructuredContent.(tools.Structured)
+	const all = 1<<12 - 1
 	for shape := range uint16(all + 1) {
 		f.Add("say \"café\" <&> \u2028\\", []byte(`{"a":[1.50,"<x>"]}`), shape)
 	}
+	f.Add("made", []byte(`"other"`), uint16(1<<10))
+	f.Add("made", []byte(`"other"`), uint16(1<<11|1<<10))
 	f.Add("\xff", []byte(`"\u00e9"`), uint16(0))
 	f.Add("", []byte(` null `), uint16(1))
 	f.Add("", []byte{}, uint16(0))
@@ -31,6 +33,13 @@ func FuzzResult(f *testing.F) {
 		res := shapedResult(text, value, shape)
 		if shape>>9&1 == 1 {
 			res.Meta = mark
+		}
+		if shape>>10&1 == 1 && len(value) > 0 && res.StructuredContent != nil { // a typed tool's, in which a middleware may have put another value
+			other := made
+			if shape>>11&1 == 1 {
+				other.Value = value
+			}
+			res.StructuredContent = other
 		}
 		want, wantErr := json.Marshal(res)
 		got, err := mcpResult{res}.AppendJSON(nil)

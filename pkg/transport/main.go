@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -314,7 +315,7 @@ func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 		}
 		if e := fs.Set(f.Name, v); e != nil {
 			kind, _ := flag.UnquoteUsage(f)
-			err = fmt.Errorf("invalid value %q for %s (%s, see -help): %w", v, name, kind, e)
+			err = fmt.Errorf("invalid value %q for %s (%s, see -help): %w", v, name, cmp.Or(kind, "true or false"), e)
 		}
 	})
 	return err

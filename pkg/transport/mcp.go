@@ -200,38 +200,50 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, errEncoded
 	}
-	slow, ok := w.(*slowWriter)
-	if !ok { // as in a test of one handler
-		slow = newSlowWriter(w)
-		defer slow.finish()
-	}
-	slow.unread = false
-	p := &patientReader{body: r.Body, control: &slow.control}
-	body, err := s.readPatiently(w, p, r.ContentLength)
+	var body []byte
+	err := patiently(w, r, s.opts.MaxMessage, func(from io.Reader) (err error) {
+		if r.ContentLength > 0 {
+			body, err = s.budget.readSized(from, r.ContentLength, nil)
+		} else {
+			body, err = s.budget.read(from, nil)
+		}
+		return err
+	})
 	if err != nil {
-		_ = p.control.SetReadDeadline(time.Now()) // net/http is not to wait for the rest before it answers
 		return nil, err
 	}
-	_ = p.control.SetReadDeadline(time.Time{})
 	if weight(body) > 0 {
-		slow.atEnd = func() { s.budget.release(body) }
+		if slow, ok := w.(*slowWriter); ok {
+			slow.atEnd = func() { s.budget.release(body) }
+		} else { // as in a test of one handler
+			s.budget.release(body)
+		}
 	}
 	return body, nil
 }
 
-// readPatiently reads a body of that size; 0 or less: it is not known, or there is none.
-func (s *Server) readPatiently(w http.ResponseWriter, p *patientReader, size int64) ([]byte, error) {
-	most := s.opts.MaxMessage
-	if size > most {
-		return nil, &http.MaxBytesError{Limit: most}
+// patiently has read read a body of at most that many bytes, within the usual times.
+func patiently(w http.ResponseWriter, r *http.Request, most int64, read func(body io.Reader) error) error {
+	if r.ContentLength > most {
+		return &http.MaxBytesError{Limit: most}
 	}
-	body := http.MaxBytesReader(w, p, most) // a body that was replaced on its way is of any size
-	if size <= 0 {
-		p.limit = time.Now().Add(timeFor(most))
-		return s.budget.read(body, nil)
+	control := http.NewResponseController(w)
+	if slow, ok := w.(*slowWriter); ok {
+		slow.unread = false
+		control = &slow.control
 	}
-	p.limit = time.Now().Add(timeFor(size))
-	return s.budget.readSized(body, size, nil)
+	size := r.ContentLength
+	if size <= 0 { // it is not known, or there is none
+		size = most
+	}
+	p := &patientReader{r.Body, control, time.Now().Add(timeFor(size))}
+	err := read(http.MaxBytesReader(w, p, most)) // a body that was replaced on its way is of any size
+	if err != nil {
+		_ = control.SetReadDeadline(time.Now()) // net/http is not to wait for the rest before it answers
+		return err
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	return nil
 }
 
 // A patientReader gives each read a time, and all of them together.

@@ -175,6 +175,9 @@ func (s *face) everyRoute(r route) []string {
 	if s.opts.RequestsPerSecond > 0 {
 		all = append(all, "429")
 	}
+	if r.Method != "post" { // a body that is passed over
+		all = append(all, "408", "413")
+	}
 	return all
 }
 

@@ -375,6 +375,50 @@ func TestSecretsOfServersAreNotRecorded(t *testing.T) {
 	}
 }
 
+// An author's middleware may change a request. What is recorded is what came, in time or not.
+func TestRecordedArgumentsAreThoseThatCame(t *testing.T) {
+	addsToken := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok {
+				if bytes.Contains(call.Params.Arguments, []byte("late")) {
+					<-ctx.Done()
+				}
+				call.Params.Name, call.Params.Arguments = "look", json.RawMessage(`{"token":"hunter2"}`)
+			}
+			return next(ctx, method, req)
+		}
+	}
+	env := gym.Environment[*mcp.Server]{
+		Name: "own", Server: func(s *mcp.Server) *mcp.Server { return s },
+		New: func(context.Context, *gym.Session) (*mcp.Server, error) {
+			s := mcp.NewServer(&mcp.Implementation{Name: "own", Version: "1"}, nil)
+			for _, name := range []string{"look", "glance"} {
+				s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a door"}}}, nil
+				})
+			}
+			s.AddReceivingMiddleware(addsToken)
+			return s, nil
+		},
+	}
+	var out bytes.Buffer
+	r, err := tools.NewRecorder(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, base := start(t, env, Options{Recorder: r, Sessions: session.Options{ToolTimeout: 50 * time.Millisecond}})
+	id := createSession(t, base)
+	for _, args := range []string{`{"at":"once"}`, `{"at":"late"}`} {
+		post(t, base+"/mcp", rpcCall("glance", args, id))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "hunter2") || strings.Contains(text, `"look"`) || !strings.Contains(text, `"once"`) || !strings.Contains(text, `"late"`) || !strings.Contains(text, `"type":"timeout"`) {
+		t.Errorf("recorded\n%s", text)
+	}
+}
+
 func TestRecordFlag(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	for i := range 2 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,45 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 			})
 		}
 	}
+}
+
+// It is not kept either: with no room for any message it is passed over all the same, and so is one that comes slowly. A long
+// one is refused.
+func TestBodiesThatNobodyNeedsAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := counted()
+		o.MaxInFlight = 1
+		srv, ln := listenInMemory(t, labEnv(), o)
+		for length, want := range map[int]int{maxUnneeded: http.StatusOK, maxUnneeded + 1: http.StatusRequestEntityTooLarge} {
+			conn, err := ln.Dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			var writing sync.WaitGroup
+			defer writing.Wait()
+			writing.Go(func() {
+				fmt.Fprintf(conn, "GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", length)
+				for range 4 {
+					io.WriteString(conn, strings.Repeat("x", length/4))
+					time.Sleep(time.Second)
+				}
+				io.WriteString(conn, strings.Repeat("x", length%4))
+			})
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if n := srv.budget.used.Load(); n != 0 {
+				t.Errorf("%d bytes are held", n)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != want {
+				t.Errorf("%d bytes: got %d, want %d", length, res.StatusCode, want)
+			}
+		}
+	})
 }
 
 // A body that nobody needs costs no answer, and the connection serves the next request.

@@ -131,14 +131,30 @@ func (c config) places() error {
 		if file == "" {
 			continue
 		}
-		if _, err := os.Stat(filepath.Dir(file)); err != nil {
-			return fmt.Errorf("no directory for %s: %w", file, err)
+		if err := writable(file); err != nil {
+			return fmt.Errorf("nothing can be written to %s: %w", file, err)
 		}
 	}
-	if info, err := os.Stat(c.write); c.write != "" && err == nil && !info.IsDir() {
-		return fmt.Errorf("-write %s: want a directory", c.write)
+	if c.write == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.write, 0o755); err != nil {
+		return fmt.Errorf("-write %s: want a directory: %w", c.write, err)
 	}
 	return nil
+}
+
+// writable tries a file, and leaves what is there.
+func writable(file string) error {
+	_, before := os.Stat(file)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err == nil {
+		err = f.Close()
+	}
+	if err == nil && before != nil {
+		err = os.Remove(file)
+	}
+	return err
 }
 
 func quick(s measure.Settings) measure.Settings {
@@ -203,6 +219,7 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	fmt.Print(report.Text(results))
 	if c.json != "" {
 		text, err := json.MarshalIndent(results, "", " ")
 		if err != nil {
@@ -212,11 +229,13 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	fmt.Print(report.Text(results))
 	if c.write != "" {
 		if err := report.Write(c.write, results); err != nil {
 			return err
 		}
+	}
+	if c.render != "" {
+		return nil
 	}
 	return results.Err()
 }

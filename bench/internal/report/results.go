@@ -124,7 +124,7 @@ type Idle struct {
 	Collected  int64   // once garbage has been collected and free memory given back; 0: not known
 	Goroutines float64 // per session; 0: not known
 	Threads    float64 // per session
-	Failure    string  // what ended the measurement; the figures are 0 then
+	Failure    string  // what ended the measurement; figures may be missing then
 }
 
 // Start is how a server starts.

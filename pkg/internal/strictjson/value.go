@@ -183,7 +183,10 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return nil, within(err, name)
 		}
-		obj[name] = v
+		n := len(obj)
+		if obj[name] = v; len(obj) == n { // it is there already
+			return nil, p.fault()
+		}
 		p.space()
 		switch {
 		case p.take(','):
