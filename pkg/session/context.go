@@ -15,7 +15,7 @@ type callContext struct {
 	context.Context // the caller's
 	deadline        time.Time
 	s               *Session // set by who makes it
-	timer           *time.Timer
+	alarm           *alarm
 	on              *bound // whose list it is on; nil: its caller watches over it, in watch
 
 	mu    sync.Mutex           // guards what follows
@@ -88,7 +88,7 @@ func (c *callContext) begin(ctx context.Context, limit time.Duration) {
 	if d, ok := ctx.Deadline(); ok && d.Before(c.deadline) {
 		c.deadline = d
 	}
-	c.timer = time.AfterFunc(limit, c.timeUp)
+	c.alarm = c.s.alarms.set(c, limit)
 	if b, ok := ctx.(*bound); ok && b.s == c.s {
 		c.on = b
 		b.add(c)
@@ -148,7 +148,7 @@ func (c *callContext) end(err, cause error) {
 }
 
 func (c *callContext) unwatch() {
-	c.timer.Stop()
+	c.s.alarms.stop(c.alarm)
 	if c.on != nil {
 		c.on.remove(c)
 	}

@@ -37,6 +37,8 @@ type Session struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the teardown is over and the slot is free
 
+	alarms alarms // of its calls' deadlines
+
 	mu       sync.Mutex // guards what follows
 	origin   Origin     // set by claim; unclaimed before
 	opener   string     // who has opened it; set with origin

@@ -21,7 +21,7 @@ import (
 // What one tool call through /ws may cost.
 const (
 	maxCPURatio = 2.0  // server CPU, in units of the floor's
-	maxAllocs   = 36.0 // 32 when it was last looked at
+	maxAllocs   = 34.0 // 30 when it was last looked at
 )
 
 var connectionCounts = []int{1, 64}
