@@ -27,7 +27,11 @@ func Freeze(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	if err := json.Unmarshal(text, frozen); err != nil {
 		return nil, err
 	}
-	return frozen, keepNumbers(text, frozen)
+	err = keepNumbers(text, frozen)
+	if s, ok := res.StructuredContent.(Structured); ok && s.isMade() { // somebody has changed what is beside it
+		frozen.StructuredContent = s
+	}
+	return frozen, err
 }
 
 // keepNumbers puts back what the SDK decodes into maps, whose numbers are floats. text is the result as MCP spells it.
@@ -49,10 +53,10 @@ func keepNumbers(text []byte, res *mcp.CallToolResult) error {
 }
 
 // Frozen reports whether nothing in the result can be an author's, so that [Freeze] returns it as it is: it is empty, or
-// this package has made it.
+// this package has made it, and no middleware has put anything there.
 func Frozen(res *mcp.CallToolResult) bool {
 	if s, ok := res.StructuredContent.(Structured); ok && s.isMade() {
-		return true
+		return s.madeWith(res)
 	}
 	return len(res.Content) == 0 && res.StructuredContent == nil && len(res.Meta) == 0
 }

@@ -207,6 +207,15 @@ type Structured struct {
 // isMade reports whether this package has made it, and nobody has put another value there.
 func (s Structured) isMade() bool { return s.made != nil && bytes.Equal(s.Value, s.made) }
 
+// madeWith reports whether all else in the result is what this package has put beside it.
+func (s Structured) madeWith(res *mcp.CallToolResult) bool {
+	if len(res.Content) != 1 || len(res.InputRequests) > 0 || len(res.Meta) > 0 && !IsWrapMeta(res.Meta) {
+		return false
+	}
+	t, ok := res.Content[0].(*mcp.TextContent)
+	return ok && t != nil && t.Text == s.text && len(t.Meta) == 0 && t.Annotations == nil
+}
+
 // AppendText appends a text of the result's content as a JSON string. A long one is not quoted a second time where it is the
 // value.
 func (s Structured) AppendText(b []byte, text string) ([]byte, error) {
