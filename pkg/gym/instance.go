@@ -156,6 +156,7 @@ type ToolAnswer struct {
 // an After that panicked or scored NaN; the answer stands all the same. req.Session is the SDK session that carried the
 // request, or nil. The counters are left to the caller, who knows whether the answer is still awaited.
 func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a ToolAnswer, score Score, scoreErr error) {
+	sent := req.Params.Arguments // an author's middleware may change the request
 	var made []ToolCall
 	if i.class.coder.is(req.Params.Name) {
 		runs, run := i.withCodeRun(ctx)
@@ -172,7 +173,7 @@ func (i *Instance) CallTool(ctx context.Context, req *mcp.CallToolRequest) (a To
 		return a, score, nil // the time is up
 	}
 	defer i.scoring.Release(1)
-	call := ToolCall{Name: a.Tool, Arguments: req.Params.Arguments, Result: a.Result, Err: a.Err, Calls: made}
+	call := ToolCall{Name: a.Tool, Arguments: sent, Result: a.Result, Err: a.Err, Calls: made}
 	score, scoreErr = guard(i.session.log, "After", func() (Score, error) {
 		s := i.class.hooks.after(ctx, i.env, call)
 		return s, s.Reward.check()

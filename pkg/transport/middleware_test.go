@@ -101,3 +101,29 @@ func TestResultsThatAMiddlewareHasChanged(t *testing.T) {
 		})
 	}
 }
+
+// After is told of the arguments that were sent, whatever a middleware has put in their place.
+func TestScoresAreOfTheArgumentsThatWereSent(t *testing.T) {
+	env := betweenEnv(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok {
+				call.Params.Arguments = json.RawMessage(`{"text":"another"}`)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	const sent = `{"text":"hello"}`
+	calls := make(chan gym.ToolCall, 2)
+	env.After = func(_ *typed, _ context.Context, call gym.ToolCall) gym.Score {
+		calls <- call
+		return gym.Score{}
+	}
+	_, base := start(t, env, Options{})
+	post(t, base+"/mcp", rpcCall("say", sent, ""))
+	post(t, base+"/step", `{"action":{"type":"call_tool","tool_name":"say","arguments":`+sent+`}}`)
+	for range 2 {
+		if call := <-calls; call.Name != "say" || string(call.Arguments) != sent {
+			t.Errorf("After was told of %s %s", call.Name, call.Arguments)
+		}
+	}
+}
