@@ -370,7 +370,7 @@ func ListObservation(list []*mcp.Tool, err error) Observed {
 	if err == nil {
 		return Observed{Fields: out}
 	}
-	meta, _ := strictjson.Marshal(map[string]string{"error": err.Error(), "error_type": "list_tools_failed"})
+	meta, _ := strictjson.MarshalFault(map[string]string{"error": err.Error(), "error_type": "list_tools_failed"})
 	out.Metadata = strictjson.Raw(meta)
 	return Observed{Fields: out, Metadata: meta}
 }

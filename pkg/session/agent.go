@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -236,6 +237,9 @@ func (s *Session) Handle(ctx context.Context, method string, req mcp.Request, ne
 			}
 		}()
 		out.res, out.err = next(ctx, method, req)
+		if own, ok := errors.AsType[*jsonrpc.Error](out.err); ok && own.Data != nil && !json.Valid(own.Data) {
+			out.err = &jsonrpc.Error{Code: own.Code, Message: own.Message}
+		}
 		if out.err == nil && out.res != nil {
 			// What cannot be written must fail here: the SDK would not answer at all, or die of a panic.
 			if _, err := json.Marshal(out.res); err != nil {

@@ -3,8 +3,10 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // An ErrorType says which way a tool call failed. The values are the wire's (OpenEnv's ToolErrorType).
@@ -98,18 +100,46 @@ func Invalid(path, message string) error {
 }
 
 // AsError is the typed error of a call that failed with err: err itself where it is an [*Error], InvalidArgs for an
-// [*InputError], ExecutionError for any other.
+// [*InputError], ExecutionError for any other. What is not valid UTF-8 in its words is replaced by U+FFFD, in a copy.
 func AsError(tool string, err error) *Error {
 	var typed *Error
 	if errors.As(err, &typed) {
-		return typed
+		return typed.legible()
 	}
 	var input *InputError
 	if errors.As(err, &input) {
-		return &Error{Type: InvalidArgs, Tool: tool, Message: "invalid arguments: " + input.Error(), Fields: input.Fields, Err: err}
+		typed = &Error{Type: InvalidArgs, Tool: tool, Message: "invalid arguments: " + input.Error(), Fields: input.Fields, Err: err}
+	} else {
+		typed = &Error{Type: ExecutionError, Tool: tool, Message: err.Error(), Err: err}
 	}
-	return &Error{Type: ExecutionError, Tool: tool, Message: err.Error(), Err: err}
+	return typed.legible()
 }
+
+// legible is the error in words that can be written as JSON: an author's may repeat anything, such as a file's name.
+func (e *Error) legible() *Error {
+	all := utf8.ValidString(e.Message)
+	for _, f := range e.Fields {
+		all = all && utf8.ValidString(f.Path()) && utf8.ValidString(f.Msg)
+	}
+	if all {
+		return e
+	}
+	clean := *e
+	clean.Message = legible(e.Message)
+	clean.Fields = slices.Clone(e.Fields)
+	for i := range clean.Fields {
+		f := &clean.Fields[i]
+		f.Msg, f.Loc = legible(f.Msg), slices.Clone(f.Loc)
+		for j, step := range f.Loc {
+			if name, ok := step.(string); ok {
+				f.Loc[j] = legible(name)
+			}
+		}
+	}
+	return &clean
+}
+
+func legible(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // Refuse is [AsError] for a call that never reaches its tool.
 func Refuse(tool string, err error) *Error {

@@ -83,6 +83,12 @@ type errorData struct {
 	Factory string             `json:"factory_name,omitempty"`
 }
 
+// AppendJSON writes the data, whatever is in its words.
+func (d errorData) AppendJSON(b []byte) ([]byte, error) {
+	raw, err := strictjson.MarshalFault(d)
+	return append(b, raw...), err
+}
+
 // observationData is the data of an observation frame, and the answer of POST /reset and /step.
 type observationData struct {
 	Observation any            `json:"observation"`
@@ -112,10 +118,8 @@ func encodeFrame(f frame) []byte {
 	if err == nil {
 		return b
 	}
-	b, err = strictjson.Marshal(frame{Type: "error", Data: errorData{Message: "the answer cannot be written as JSON: " + err.Error(), Code: codeExecution}})
-	if err != nil {
-		return []byte(`{"type":"error","data":{"message":"the answer cannot be written as JSON","code":"` + codeExecution + `"}}`)
-	}
+	fault := errorData{Message: "the answer cannot be written as JSON: " + err.Error(), Code: codeExecution}
+	b, _ = frame{"error", fault, f.RequestID}.AppendJSON(nil) // which has none but words in it
 	return b
 }
 

@@ -239,7 +239,11 @@ func writeDetail(w http.ResponseWriter, status int, message string) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	b, err := strictjson.Marshal(v)
+	marshal := strictjson.Marshal
+	if status >= http.StatusBadRequest {
+		marshal = strictjson.MarshalFault
+	}
+	b, err := marshal(v)
 	if err != nil {
 		status, b = http.StatusInternalServerError, []byte(`{"detail":"the answer cannot be written as JSON"}`)
 	}

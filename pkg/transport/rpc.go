@@ -94,9 +94,9 @@ func encodeRPC(id strictjson.Raw, result any, err error) []byte {
 		}
 		err = fmt.Errorf("the answer cannot be written as JSON: %w", err)
 	}
-	b, err = strictjson.Marshal(rpcFault{"2.0", id, rpcFailure(err)})
-	if err != nil {
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"the answer cannot be written as JSON"}}`, rpcInternal)
+	b, err = strictjson.MarshalFault(rpcFault{"2.0", id, rpcFailure(err)})
+	if err != nil { // for what is in the data
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"the answer cannot be written as JSON"}}`, id, rpcInternal)
 	}
 	return b
 }

@@ -113,7 +113,7 @@ func agentResult(a gym.ToolAnswer, err error) (mcp.Result, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: a.Err.Message, Data: errorType(a.Err)}
 	}
 	if own, ok := errors.AsType[*jsonrpc.Error](a.Err); ok && own.Code != 0 { // an author who answers so means it
-		if own.Data != nil {
+		if own.Data != nil && strictjson.Check(own.Data, strictjson.DefaultMaxDepth) == nil {
 			return nil, own
 		}
 		return nil, &jsonrpc.Error{Code: own.Code, Message: own.Message, Data: errorType(a.Err)}

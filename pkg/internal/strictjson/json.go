@@ -29,6 +29,8 @@ var options = json.JoinOptions(
 	json.WithUnmarshalers(own),
 )
 
+var lenient = json.JoinOptions(options, jsontext.AllowInvalidUTF8(true))
+
 var own = json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(readNumber),
 	json.UnmarshalFromFunc(readRaw[Raw]),
@@ -57,6 +59,13 @@ func Marshal(v any) ([]byte, error) {
 		}
 	}
 	b, err := json.Marshal(v, options)
+	return b, wrap(err, nil)
+}
+
+// MarshalFault is [Marshal] for what tells of a fault, whose words may be anybody's, such as a file's name: what is not valid
+// UTF-8 in its strings is replaced by U+FFFD.
+func MarshalFault(v any) ([]byte, error) {
+	b, err := json.Marshal(v, lenient)
 	return b, wrap(err, nil)
 }
 

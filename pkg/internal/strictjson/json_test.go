@@ -382,3 +382,17 @@ func TestAppend(t *testing.T) {
 type appender struct{}
 
 func (appender) AppendJSON(b []byte) ([]byte, error) { return append(b, "itself"...), nil }
+
+// The words of a fault may be of any bytes.
+func TestMarshalFault(t *testing.T) {
+	fault := map[string]any{"of caf\xe9": []string{"\xff", "é"}, "n": 1}
+	if b, err := MarshalFault(fault); err != nil || string(b) != `{"n":1,"of caf`+"\uFFFD"+`":["`+"\uFFFD"+`","é"]}` {
+		t.Errorf("got %s, %v", b, err)
+	}
+	if _, err := Marshal(fault); err == nil {
+		t.Error("Marshal wrote what is no UTF-8")
+	}
+	if _, err := MarshalFault(Raw(`{`)); err == nil {
+		t.Error("what is no JSON was written")
+	}
+}
