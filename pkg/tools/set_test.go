@@ -77,6 +77,8 @@ func TestRegisterErrors(t *testing.T) {
 		Modes("two_variants", "", Simulation(fn), Production(fn), Simulation(fn), Production(fn)),
 		Func("bad_types", "", func(*desk, context.Context, bad) (bad, error) { return bad{}, nil }),
 		Func[*desk, string, chan int]("close", "", nil),
+		Func("latin1", "caf\xe9", fn), Func("latin1_title", "", fn, Title("\xe9")),
+		Func("latin1_hint", "", fn, Annotations(mcp.ToolAnnotations{Title: "\xe9"})),
 		Tool[*desk]{},
 	)
 	srv := newServer()
@@ -104,7 +106,10 @@ func TestRegisterErrors(t *testing.T) {
 		`tool "close": output: the type chan int has no JSON form`,
 		`tool "close": the function is nil`,
 		`tool "close": the names [reset step state close] are reserved`,
-		`tool 19 of the set is the zero Tool: make it with Func, Do or Modes`,
+		`tool "latin1": the title or description "caf\xe9" is not valid UTF-8`,
+		`tool "latin1_title": the title or description "\xe9" is not valid UTF-8`,
+		`tool "latin1_hint": the title or description "\xe9" is not valid UTF-8`,
+		`tool 22 of the set is the zero Tool: make it with Func, Do or Modes`,
 	}
 	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -156,6 +157,9 @@ func build[E, In, Out any](name, description string, fns map[Mode]Variant[E, In,
 			return build(name, description, fns, slices.Concat(opts, more))
 		},
 	}
+	if err := t.readable(); err != nil {
+		t.errs = append(t.errs, err)
+	}
 	in, err := NewInput[In](o.in)
 	if err != nil {
 		t.errs = append(t.errs, fmt.Errorf("input: %w", err))
@@ -189,6 +193,20 @@ func build[E, In, Out any](name, description string, fns map[Mode]Variant[E, In,
 		}
 	}
 	return t
+}
+
+// readable reports words for people that no list of tools could be written with.
+func (t Tool[E]) readable() error {
+	words := []string{t.spec.Title, t.spec.Description}
+	if a := t.spec.Annotations; a != nil {
+		words = append(words, a.Title)
+	}
+	for _, text := range words {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("the title or description %.100q is not valid UTF-8", text)
+		}
+	}
+	return nil
 }
 
 // Structured is the structured content of a result: the value that a tool returned, and whether it goes out wrapped as
