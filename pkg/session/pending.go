@@ -47,17 +47,16 @@ type pending[T any] struct {
 	callContext
 	act  act[T]
 	work work
-	v    T // what do has returned; of the goroutine that runs it
 
 	// then gets the answer, once; here tells whether in the goroutine that runs the call. nil: who has the call arrive gives it to
 	// another goroutine to run, and waits.
 	then     func(v T, err error, here bool)
 	answered chan struct{} // closed when there is an answer; nil if then gets it
-	answer   T             // guarded by answered, as failed is
-	failed   error
 
 	deciding sync.Mutex // held while it is decided what becomes of the call; guards decided
 	decided  bool
+	answer   T // set by who decides, as failed is, and not changed after
+	failed   error
 }
 
 // arrive has the call arrive. It is false where that was all: the session takes none, and the answer says so.
@@ -66,8 +65,8 @@ func (p *pending[T]) arrive(ctx context.Context) bool {
 		p.answered = make(chan struct{})
 	}
 	if err := p.s.enter(); err != nil {
-		p.act.settle(&p.v, false, err)
-		p.tell(p.v, err, true)
+		p.refuse(err)
+		p.tell(true)
 		return false
 	}
 	p.begin(ctx, p.work.limit)
@@ -79,32 +78,32 @@ func (p *pending[T]) arrive(ctx context.Context) bool {
 func (p *pending[T]) run() (here bool) {
 	running, err := p.s.takeTurn(&p.callContext, p.work)
 	if err != nil {
-		p.act.settle(&p.v, false, err)
-		p.finish(p.v, err, true)
+		p.refuse(err)
+		p.finish(true)
 		return true
 	}
 	p.whenEnded(p.giveUp)
 	func() {
 		defer p.s.turn.Release(p.work.share)
 		defer p.s.returned(running)
-		err = p.guarded()
+		v, err := p.guarded()
 		// A handler that obeys its context returns just when the time is up, and what it returns is not the answer.
 		p.endIfLate()
 		if p.Err() != nil {
 			var none T
-			p.v, err = none, interrupted(&p.callContext, p.work, true)
+			v, err = none, interrupted(&p.callContext, p.work, true)
 		}
-		here = p.decide(&p.v, err)
+		here = p.decide(v, err)
 	}()
 	if here {
-		p.finish(p.v, p.s.told(err), true)
+		p.finish(true)
 	}
 	return here
 }
 
 // guarded is the last guard between what a call runs and the process. Authors' functions have guards of their own below
 // it, with better words.
-func (p *pending[T]) guarded() (err error) {
+func (p *pending[T]) guarded() (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			what := p.work.what
@@ -112,41 +111,46 @@ func (p *pending[T]) guarded() (err error) {
 			err = fmt.Errorf("%v panicked; the server's log has the stack", what)
 		}
 	}()
-	p.v = p.act.do(p)
-	return nil
+	return p.act.do(p), nil
+}
+
+// refuse settles a call that was not started.
+func (p *pending[T]) refuse(err error) {
+	p.failed = err
+	p.act.settle(&p.answer, false, err)
 }
 
 // decide settles a call that has run for whoever comes first: its handler, or who gives it up.
-func (p *pending[T]) decide(v *T, err error) (first bool) {
+func (p *pending[T]) decide(v T, err error) (first bool) {
 	p.deciding.Lock()
 	defer p.deciding.Unlock()
 	if first = !p.decided; first {
-		p.decided = true
-		p.act.settle(v, true, err)
+		p.decided, p.answer, p.failed = true, v, err
+		p.act.settle(&p.answer, true, err)
 	}
 	return first
 }
 
 // giveUp answers a call whose context has ended.
 func (p *pending[T]) giveUp() {
-	var v T // settle may write to it
-	if err := interrupted(&p.callContext, p.work, true); p.decide(&v, err) {
-		p.finish(v, p.s.told(err), false)
+	var none T
+	if p.decide(none, interrupted(&p.callContext, p.work, true)) {
+		p.finish(false)
 	}
 }
 
-func (p *pending[T]) finish(v T, err error, here bool) {
+func (p *pending[T]) finish(here bool) {
+	p.s.logTimeout(p.failed)
 	p.release()
 	p.s.leave()
-	p.tell(v, err, here)
+	p.tell(here)
 }
 
-func (p *pending[T]) tell(v T, err error, here bool) {
+func (p *pending[T]) tell(here bool) {
 	if p.then != nil {
-		p.then(v, err, here)
+		p.then(p.answer, p.failed, here)
 		return
 	}
-	p.answer, p.failed = v, err
 	close(p.answered)
 }
 
@@ -182,7 +186,7 @@ func (s *Session) takeTurn(c *callContext, w work) (running int, err error) {
 	}
 	switch {
 	case err != nil:
-		err = s.told(interrupted(c, w, false))
+		err = interrupted(c, w, false)
 	case s.ctx.Err() != nil: // the session's end has begun, and is about to end ctx
 		s.turn.Release(w.share)
 		err = context.Cause(s.ctx)
@@ -205,12 +209,11 @@ func interrupted(c *callContext, w work, ran bool) error {
 	return cause
 }
 
-// told tells the operator of a deadline that has passed, and returns the error.
-func (s *Session) told(err error) error {
+// logTimeout tells the operator of a deadline that has passed.
+func (s *Session) logTimeout(err error) {
 	if timeout, ok := errors.AsType[*TimeoutError](err); ok {
 		s.log.Warn("call timed out", "event", "call_timeout", "call", timeout.What, "limit", timeout.Limit, "ran", timeout.Ran)
 	}
-	return err
 }
 
 // enter counts a call that will take its turn.

@@ -43,16 +43,15 @@ func (s *Session) callTool(ctx context.Context, req *mcp.CallToolRequest, limit 
 // A toolCall is a call of a tool, with what counts as a step counted.
 type toolCall struct {
 	pending[toolOutcome]
-	req    *mcp.CallToolRequest // an author's middleware may change it
-	args   json.RawMessage      // as they came
-	counts gym.Episode          // the counters after the call
+	req  *mcp.CallToolRequest // an author's middleware may change it
+	args json.RawMessage      // as they came
 }
 
 type toolOutcome struct {
 	answer   gym.ToolAnswer
 	score    gym.Score
 	scoreErr error
-	episode  gym.Episode
+	episode  gym.Episode // the counters after the call
 }
 
 func (s *Session) newToolCall(req *mcp.CallToolRequest, limit time.Duration) *toolCall {
@@ -73,7 +72,7 @@ func (c *toolCall) do(ctx context.Context) (o toolOutcome) {
 
 func (c *toolCall) settle(o *toolOutcome, ran bool, err error) {
 	if isStep(ran, err) {
-		c.counts = c.s.count(o.score)
+		o.episode = c.s.count(o.score)
 	}
 	tool := c.work.what.tool
 	if late, ok := errors.AsType[*TimeoutError](err); ok && ran {
@@ -89,9 +88,8 @@ func (c *toolCall) outcome(o toolOutcome, err error) (toolOutcome, error) {
 		c.s.log.Error("scoring failed", "event", "score_error", "tool", o.answer.Tool, "error", o.scoreErr)
 	}
 	if timeout, ok := errors.AsType[*TimeoutError](err); ok {
-		o, err = toolOutcome{answer: timedOut(c.work.what.tool, timeout)}, nil
+		o, err = toolOutcome{answer: timedOut(c.work.what.tool, timeout), episode: o.episode}, nil
 	}
-	o.episode = c.counts
 	return o, err
 }
 
