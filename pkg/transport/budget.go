@@ -15,6 +15,9 @@ type budget struct {
 	used  atomic.Int64
 }
 
+// mostMessages is what most messages to a server fit in.
+const mostMessages = 256
+
 // uncounted is how long a message may be without being counted.
 const uncounted = 64 << 10
 
@@ -22,7 +25,9 @@ const uncounted = 64 << 10
 var errOverBudget = errors.New("the server holds as many bytes of messages as it may; try again")
 
 // read reads a message, and counts what it takes until release. begun, unless it is nil, is called when the counting begins.
-func (b *budget) read(r io.Reader, begun func()) ([]byte, error) { return b.readSized(r, 512, begun) }
+func (b *budget) read(r io.Reader, begun func()) ([]byte, error) {
+	return b.readSized(r, mostMessages, begun)
+}
 
 // readSized is read for a message that is said to be so long.
 func (b *budget) readSized(r io.Reader, size int64, begun func()) ([]byte, error) {

@@ -32,8 +32,8 @@ const (
 // stop, and exits. SIGINT stops at once, SIGTERM drains first; a second signal ends the process where it is. Run a program
 // with -help for the flags.
 //
-// Memory: unless GOGC is set, garbage is collected no sooner than after 32 MiB, which costs that much memory and saves a fifth
-// of a step's CPU where sessions are few. GOGC and GOMEMLIMIT work as for any Go program.
+// Memory: unless GOGC is set, the heap may grow by 64 MiB more than Go lets it before garbage is collected, which costs that much
+// memory and saves a fifth of a step's CPU where sessions are few. GOGC and GOMEMLIMIT work as for any Go program.
 //
 // Each of flags may define flags of the environment's own, which -help shows, and which have variables like the others: they
 // are set before env is compiled. A name of the server's own flags panics.
