@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,6 +105,21 @@ func (g *Group) Run(ctx context.Context, d time.Duration, r *Recorder) (time.Dur
 		return 0, fmt.Errorf("%w (and %d other sessions)", failures[0], len(failures)-1)
 	}
 	return time.Since(begin), ctx.Err()
+}
+
+// Rest has the clients of sockets answer pings and nothing else until the group is cut; it takes no step any more. lost is how many
+// of them have lost their connection.
+func (g *Group) Rest() (lost func() int64) {
+	var n atomic.Int64
+	for _, s := range g.sessions {
+		if s, ok := s.(*socket); ok {
+			go func() {
+				s.readText(io.Discard) // until it fails: nothing is due
+				n.Add(1)
+			}()
+		}
+	}
+	return n.Load
 }
 
 // Once has every session take one step, some of them at a time.

@@ -22,15 +22,15 @@ type contender struct {
 	failure error
 }
 
-// compete has the contenders loaded in turns. A round has many short ones, in an order that changes.
-func (b *Bench) compete(ctx context.Context, all []*contender) error {
+// compete has the contenders loaded in turns, for n rounds. A round has many short ones, in an order that changes.
+func (b *Bench) compete(ctx context.Context, all []*contender, n int) error {
 	s := b.settings
 	for _, c := range all { // heaps and buffers find their sizes
 		if c.failure == nil {
 			_, c.failure = c.load(ctx, s.Turn, load.NewRecorder())
 		}
 	}
-	for range s.Rounds {
+	for range n {
 		rounds, latencies := make([]report.Round, len(all)), make([]*load.Recorder, len(all))
 		order := make([]int, len(all))
 		for i := range all {
@@ -136,7 +136,7 @@ func (b *Bench) steps(ctx context.Context, door string, sessions, size int, serv
 		defer group.Cut()
 		c.load = group.Run
 	}
-	if err := b.compete(ctx, all); err != nil {
+	if err := b.compete(ctx, all, b.settings.Rounds); err != nil {
 		return nil, err
 	}
 	for _, c := range all {
@@ -180,7 +180,7 @@ func (b *Bench) Opens(ctx context.Context) (out []report.Opens, err error) {
 			return clients.Churn(ctx, opening, turn, r)
 		}
 	}
-	if err := b.compete(ctx, all); err != nil {
+	if err := b.compete(ctx, all, b.settings.Rounds); err != nil {
 		return nil, err
 	}
 	for _, c := range all {
@@ -194,6 +194,9 @@ func (b *Bench) Opens(ctx context.Context) (out []report.Opens, err error) {
 // smallText is the size of texts where it is of no matter.
 const smallText = 32
 
+// besideRounds is how many rounds there are where others have one.
+const besideRounds = 5
+
 // Beside measures steps of ours over /ws with idle sessions beside, and without.
 func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, err error) {
 	idle := b.settings.Idle
@@ -203,6 +206,7 @@ func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, e
 		return nil, err
 	}
 	var all []*contender
+	lost := func() int64 { return 0 }
 	for _, beside := range []int{0, idle} {
 		server, err := b.start(ctx, report.Ours)
 		if err != nil {
@@ -216,6 +220,7 @@ func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, e
 				return nil, err
 			}
 			defer group.Cut()
+			lost = group.Rest()
 		}
 		group, err := load.Open(ctx, d, target, sessions)
 		if err != nil {
@@ -224,8 +229,12 @@ func (b *Bench) Beside(ctx context.Context, sessions int) (out []report.Steps, e
 		defer group.Cut()
 		all = append(all, &contender{server: server, load: group.Run})
 	}
-	if err := b.compete(ctx, all); err != nil {
+	// There is little between the two, so that each round, which is short, says little.
+	if err := b.compete(ctx, all, besideRounds*b.settings.Rounds); err != nil {
 		return nil, err
+	}
+	if n := lost(); n > 0 {
+		return nil, fmt.Errorf("%d of %d idle sessions were lost", n, idle)
 	}
 	for i, door := range []string{"alone", fmt.Sprintf("beside %d", idle)} {
 		one := report.Steps{Door: door, Sessions: sessions, Size: smallText, Server: report.Ours}
