@@ -12,6 +12,7 @@ const StreamableSessions = 32
 
 const (
 	idleTitle   = "An idle session of `/ws`, after a step"
+	besideTitle = "Steps over `/ws` with idle sessions beside"
 	startsTitle = "Starting"
 	scaleTitle  = "Many sessions at once: connect, reset, one step that waits, close"
 )
@@ -144,7 +145,7 @@ func idleTable(r Results) table {
 }
 
 func besideTable(r Results) table {
-	t := table{title: "Steps over `/ws` with idle sessions beside", head: []string{"", "steps/s", "p50", "p99", "max", "server CPU per step", "client CPU per step"}}
+	t := table{title: besideTitle, head: []string{"", "steps/s", "p50", "p99", "max", "server CPU per step", "client CPU per step"}}
 	for _, s := range r.Beside {
 		t.rows = append(t.rows, append([]string{s.Door}, roundCells(s.Rounds, s.Failure)...))
 	}

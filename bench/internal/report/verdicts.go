@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -91,14 +92,27 @@ func compared(what string, a, b []Round, f func(Round) float64) (v verdict, got 
 		return v, 0, false
 	}
 	got = ratio(a, b, f)
-	v = verdict{what: what, got: factor(got)}
-	for i := range min(len(a), len(b)) {
-		if i > 0 {
-			v.rounds += ", "
-		}
-		v.rounds += factor(f(a[i]) / f(b[i]))
+	ratios := make([]float64, min(len(a), len(b)))
+	for i := range ratios {
+		ratios[i] = f(a[i]) / f(b[i])
 	}
-	return v, got, true
+	return verdict{what: what, got: factor(got), rounds: told(ratios)}, got, true
+}
+
+// listed is how many rounds are told one by one.
+const listed = 8
+
+func told(ratios []float64) string {
+	n := len(ratios)
+	if n > listed {
+		s := slices.Sorted(slices.Values(ratios))
+		return fmt.Sprintf("%d rounds, half of them from %s to %s", n, factor(s[n/4]), factor(s[n-1-n/4]))
+	}
+	all := make([]string, n)
+	for i, r := range ratios {
+		all[i] = factor(r)
+	}
+	return strings.Join(all, ", ")
 }
 
 // factor writes a ratio: a small one as its inverse.

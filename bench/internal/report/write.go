@@ -102,6 +102,8 @@ func notes(title string, r Results) string {
 			"After a collection all garbage is gone and free memory given back. The reference has a thread for each session.\n"
 	case scaleTitle:
 		return scaleNote(r)
+	case besideTitle:
+		return "\nThere are more rounds than elsewhere, since there is little between the two. The idle clients answer pings, and do nothing else.\n"
 	case startsTitle:
 		return "\nThe size is that of the program; of the reference, of all that is installed in its virtual environment.\n"
 	}
