@@ -231,7 +231,7 @@ func retryLater(w http.ResponseWriter, status int) {
 }
 
 func tooLong(e *http.MaxBytesError) string {
-	return fmt.Sprintf("the body is longer than %d bytes, the most that this server takes", e.Limit)
+	return fmt.Sprintf("the body is longer than %d bytes, the most that such a request may have", e.Limit)
 }
 
 func writeDetail(w http.ResponseWriter, status int, message string) {
