@@ -356,20 +356,8 @@ func TestSecretsOfServersAreNotRecorded(t *testing.T) {
 		})}},
 	}
 	for _, env := range []gym.Definition{own, mounted} {
-		var out bytes.Buffer
-		r, err := tools.NewRecorder(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, base := start(t, env, Options{Recorder: r, Sessions: session.Options{ToolTimeout: 50 * time.Millisecond}})
-		id := createSession(t, base)
-		for _, args := range []string{`{"key":"hunter2"}`, `{"key":"hunter2","how":"fail"}`, `{"key":"hunter2","how":"wait"}`, `{"key":"hunter2","how":5}`} {
-			post(t, base+"/mcp", rpcCall("open", args, id))
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if text := out.String(); strings.Contains(text, "hunter2") || strings.Count(text, "\n") != 4 || !strings.Contains(text, `"type":"timeout"`) {
+		text := recordedCalls(t, env, "open", `{"key":"hunter2"}`, `{"key":"hunter2","how":"fail"}`, `{"key":"hunter2","how":"wait"}`, `{"key":"hunter2","how":5}`)
+		if strings.Contains(text, "hunter2") || strings.Count(text, "\n") != 4 || !strings.Contains(text, `"type":"timeout"`) {
 			t.Errorf("recorded\n%s", text)
 		}
 	}
@@ -401,20 +389,8 @@ func TestRecordedArgumentsAreThoseThatCame(t *testing.T) {
 			return s, nil
 		},
 	}
-	var out bytes.Buffer
-	r, err := tools.NewRecorder(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, base := start(t, env, Options{Recorder: r, Sessions: session.Options{ToolTimeout: 50 * time.Millisecond}})
-	id := createSession(t, base)
-	for _, args := range []string{`{"at":"once"}`, `{"at":"late"}`} {
-		post(t, base+"/mcp", rpcCall("glance", args, id))
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if text := out.String(); strings.Contains(text, "hunter2") || strings.Contains(text, `"look"`) || !strings.Contains(text, `"once"`) || !strings.Contains(text, `"late"`) || !strings.Contains(text, `"type":"timeout"`) {
+	text := recordedCalls(t, env, "glance", `{"at":"once"}`, `{"at":"late"}`)
+	if strings.Contains(text, "hunter2") || strings.Contains(text, `"look"`) || !strings.Contains(text, `"once"`) || !strings.Contains(text, `"late"`) || !strings.Contains(text, `"type":"timeout"`) {
 		t.Errorf("recorded\n%s", text)
 	}
 }
@@ -449,4 +425,23 @@ func TestRecordFlag(t *testing.T) {
 	if code != exitUsage || !strings.Contains(stderr.String(), "-record: "+path+": it is not empty and no recording") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
+}
+
+// recordedCalls is the recording of some calls of a tool, each of which has 50 ms.
+func recordedCalls(t *testing.T, env gym.Definition, tool string, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	r, err := tools.NewRecorder(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, base := start(t, env, Options{Recorder: r, Sessions: session.Options{ToolTimeout: 50 * time.Millisecond}})
+	id := createSession(t, base)
+	for _, a := range args {
+		post(t, base+"/mcp", rpcCall(tool, a, id))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

@@ -64,7 +64,7 @@ func parse(args []string) (c config, err error) {
 	servers := fs.String("servers", "", "`names` of servers; all if empty")
 	parts := fs.String("parts", "", "`what` to measure, of "+strings.Join(allParts, ",")+"; all if empty")
 	reference := fs.Bool("reference", true, "measure the reference too, which needs Python and a package index the first time")
-	rounds := fs.Int("rounds", 0, "how many rounds, of which the median is told; 0: 5, or 3 with -quick")
+	rounds := fs.Int("rounds", 0, "how many rounds, of which the median is told; 0: 5, or 3 with -quick; beside idle sessions five times as many")
 	turns := fs.Int("turns", 0, "turns of each server in a round; 0: 4, or 2 with -quick")
 	turn := fs.Duration("turn", 0, "how long a turn is; 0: 500ms, or 100ms with -quick")
 	idle := fs.Int("idle", 0, "idle sessions, at the reference a tenth of them and 1000 at most; 0: 10000, or 1000 with -quick")
