@@ -129,6 +129,7 @@ func (s *Server) deny(w http.ResponseWriter, r *http.Request, why *denial) {
 	if why.challenge != "" {
 		w.Header().Set("WWW-Authenticate", why.challenge)
 	}
+	retryLater(w, why.status)
 	if speaksRPC(r) {
 		writeRPC(w, why.status, nullID, &rpcError{Code: rpcServer, Message: why.message})
 		return

@@ -4,7 +4,7 @@
 //	/ws      the gym channel of OpenEnv's clients: reset, step, state, mcp and close frames (ws.go, frames.go)
 //	/mcp     one path, three dialects: JSON-RPC without a handshake, over POST (rpc.go) or a WebSocket (mcp.go), and MCP
 //	         Streamable HTTP for clients that initialise (streamable.go)
-//	/reset, /step, /state   the same as single HTTP requests, in simulation mode (http.go)
+//	/reset, /step, /state   the same as single HTTP requests, for trainers (http.go)
 //	/health, /metadata, /schema, /openapi.json, /docs   what the server says about itself
 //
 // [Main] is the whole of an environment's main function: flags, listening, stopping. [New] and [Server.Serve] are for

@@ -223,7 +223,7 @@ func httpError(w http.ResponseWriter, err error) {
 	}
 }
 
-// retryLater says when to come again to who is answered that there is no room.
+// retryLater says when to come again to who is answered that it cannot be served now.
 func retryLater(w http.ResponseWriter, status int) {
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")

@@ -86,6 +86,8 @@ func Run(ctx context.Context, env gym.Definition, args []string, getenv func(str
 		return usage(stderr, fmt.Errorf("-%s: the environment %s has no code mode", c.code, srv.class.Metadata.Name))
 	}
 	if c.stdio {
+		log.Info("serving", "event", "serving", "env", srv.class.Metadata.Name, "version", srv.class.Metadata.Version, "addr", "stdio",
+			"mode", c.options.Mode, "tool_timeout", c.options.Sessions.ToolTimeout, "record", c.record, "code_bound", srv.class.CodeBound())
 		return srv.runStdio(ctx, log, stdin, stdout, stderr)
 	}
 	var ln, control net.Listener
@@ -234,7 +236,7 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	c.code = codeFlag(given)
-	if err := fromEnvironment(fs, getenv); err != nil {
+	if err := c.fromEnvironment(fs, getenv); err != nil {
 		return c, err
 	}
 	if err := c.checkStdio(given); err != nil {
@@ -284,39 +286,47 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	if *idle == 0 {
 		c.options.Sessions.IdleTimeout = -1
 	}
-	if c.stdio { // variables are for whatever is started beside it too, so they are no error
+	if c.stdio {
 		c.options = Options{Mode: c.options.Mode, Code: c.options.Code, Sessions: session.Options{ToolTimeout: c.options.Sessions.ToolTimeout, Max: 1}}
 		return c, nil
 	}
 	return c, c.access.apply(&c.options)
 }
 
+// applies reports whether a flag does anything, which few do beside -stdio.
+func (c *config) applies(name string) bool {
+	return !c.stdio || strings.HasPrefix(name, codePrefix) || slices.Contains(c.own, name) ||
+		slices.Contains([]string{"stdio", "mode", "tool-timeout", "record"}, name)
+}
+
 // checkStdio refuses flags that are given beside -stdio and would do nothing.
 func (c *config) checkStdio(given map[string]bool) error {
-	fitting := append([]string{"stdio", "mode", "tool-timeout", "record"}, c.own...)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if c.stdio && !slices.Contains(fitting, name) && !strings.HasPrefix(name, codePrefix) {
+		if !c.applies(name) {
 			return fmt.Errorf("-%s makes no sense with -stdio, which serves one client and no address", name)
 		}
 	}
 	return nil
 }
 
-// fromEnvironment sets the flags that were not given from their OPENENV_* variables.
-func fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
+// fromEnvironment sets the flags that were not given from their OPENENV_* variables. A variable of a flag that would do nothing is
+// passed over, since variables are for whatever is started beside the server, too.
+func (c *config) fromEnvironment(fs *flag.FlagSet, getenv func(string) string) error {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	var err error
-	fs.VisitAll(func(f *flag.Flag) {
+	set := func(f *flag.Flag) {
 		name := "OPENENV_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		v := getenv(name)
-		if v == "" || given[f.Name] || err != nil {
+		if v == "" || given[f.Name] || err != nil || !c.applies(f.Name) {
 			return
 		}
 		if e := fs.Set(f.Name, v); e != nil {
 			kind, _ := flag.UnquoteUsage(f)
 			err = fmt.Errorf("invalid value %q for %s (%s, see -help): %w", v, name, cmp.Or(kind, "true or false"), e)
 		}
-	})
+	}
+	set(fs.Lookup("stdio")) // which says what applies
+	fs.VisitAll(set)
 	return err
 }

@@ -396,6 +396,9 @@ func TestIssuerThatIsAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			res.Body.Close()
+			if later := res.Header.Get("Retry-After") != ""; later != (res.StatusCode == http.StatusServiceUnavailable) {
+				t.Errorf("%s with Retry-After: %v", res.Status, later)
+			}
 			return res.StatusCode
 		}
 		good := i.token(t, key, jose.ES256, nil)

@@ -74,11 +74,11 @@ func (s *face) routeList() []route {
 			answers: object{"503": object{"description": "The server is stopping.", "content": jsonContent(ref("Health"))}}},
 		{Method: "get", Path: "/metadata", open: true, Summary: "Read the metadata", Description: "Says what the environment is.", ok: ref("Metadata")},
 		{Method: "get", Path: "/schema", open: true, Summary: "Read the schemas", Description: "Returns the JSON Schemas of action, observation, reset observation and state.", ok: ref("Schemas")},
-		{Method: "get", Path: "/sessions", Summary: "List the sessions", operators: true, Description: "Lists all sessions, the oldest first.", ok: ref("Sessions")},
+		{Method: "get", Path: "/sessions", Summary: "List the sessions", operators: true, Description: "Lists all sessions, the oldest first.", ok: ref("Sessions"), errors: []string{"503"}},
 		{Method: "get", Path: "/sessions/{session}", Summary: "Look at a session", operators: true, named: true,
-			Description: "Says what a session does and who holds it.", ok: ref("Session"), errors: []string{"404"}},
+			Description: "Says what a session does and who holds it.", ok: ref("Session"), errors: []string{"404", "503"}},
 		{Method: "delete", Path: "/sessions/{session}", Summary: "End a session", operators: true, named: true,
-			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), status: []string{"200", "202"}, errors: []string{"404"}},
+			Description: "Ends a session, whoever holds it.", ok: ref("Closed"), status: []string{"200", "202"}, errors: []string{"404", "503"}},
 		{Method: "post", Path: "/sessions/{session}/agents", Summary: "Let an agent in", operators: true, named: true,
 			Description: "Mints a handle that opens the session's tools and nothing else.",
 			body:        ref("HandleRequest"), bodyOptional: true, ok: ref("Handle"), status: []string{"201"}, errors: slices.Concat([]string{"404", "409", "503"}, withBody)},
@@ -105,7 +105,7 @@ var errorMeanings = map[string]string{
 	"426": "The request is no WebSocket handshake.",
 	"429": "Too many requests; try again.",
 	"500": "The environment failed.",
-	"503": "Every session is in use, or the server is stopping; try again.",
+	"503": "Every session is in use, the server is stopping, or the token cannot be checked now; try again.",
 	"504": "The environment did not answer in time.",
 }
 

@@ -209,8 +209,6 @@ func (w *lineWriter) write(text []byte) {
 
 // runStdio serves standard input and output, and closes the server. It returns the exit code.
 func (s *Server) runStdio(ctx context.Context, log *slog.Logger, in io.Reader, out, stderr io.Writer) int {
-	log.Info("serving", "event", "serving", "env", s.class.Metadata.Name, "version", s.class.Metadata.Version,
-		"addr", "stdio", "mode", s.opts.Mode, "tool_timeout", s.opts.Sessions.ToolTimeout)
 	served := s.serveStdio(ctx, in, out)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()

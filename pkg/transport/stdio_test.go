@@ -233,6 +233,8 @@ func TestStdioRefusesAWrongStart(t *testing.T) {
 		{labEnv(), []string{"-max-sessions", "2"}, nil, exitUsage, "-max-sessions makes no sense with -stdio"},
 		{labEnv(), []string{"-grace", "1s"}, nil, exitUsage, "-grace makes no sense with -stdio"},
 		{labEnv(), []string{"-mode", "dream"}, nil, exitUsage, "unknown mode"},
+		{labEnv(), nil, map[string]string{"OPENENV_MODE": "dream"}, exitUsage, "unknown mode"},
+		{labEnv(), nil, map[string]string{"OPENENV_TOOL_TIMEOUT": "soon"}, exitUsage, `invalid value "soon" for OPENENV_TOOL_TIMEOUT`},
 		{broken, nil, nil, exitFailed, "error: the environment lab could not be built: no GPU"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -244,9 +246,10 @@ func TestStdioRefusesAWrongStart(t *testing.T) {
 			t.Errorf("%v: stderr %q, want one line", c.args, &stderr)
 		}
 	}
-	// Variables are for other programs too.
+	// Variables are for other programs too: those of flags that do nothing here may say anything, the others may not.
 	var stdout, stderr bytes.Buffer
-	vars := map[string]string{"OPENENV_STDIO": "true", "OPENENV_ADDR": "nowhere", "OPENENV_MAX_SESSIONS": "7", "OPENENV_WARM": "3", "OPENENV_MODE": "production"}
+	vars := map[string]string{"OPENENV_STDIO": "true", "OPENENV_ADDR": "nowhere", "OPENENV_MAX_SESSIONS": "0", "OPENENV_WARM": "three", "OPENENV_GRACE": "-1s",
+		"OPENENV_ADVERTISE": "here", "OPENENV_MODE": "production"}
 	in := strings.NewReader(rpcCall("say", `{"text":"x"}`, "") + "\n")
 	if code := Run(t.Context(), labEnv(), nil, func(k string) string { return vars[k] }, in, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), `"id":7,"result"`) {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, &stdout, &stderr)

@@ -59,7 +59,7 @@ func TestLogEventsAreDocumented(t *testing.T) {
 	}
 }
 
-var testName = regexp.MustCompile("`(Test[A-Za-z]+)`")
+var testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
 
 // TestTestsOfTheDocumentsExist: tests that a document names are there.
 func TestTestsOfTheDocumentsExist(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTestsOfTheDocumentsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, doc := range docs {
+	for _, doc := range append(docs, filepath.Join(root(t), "README.md")) {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)
