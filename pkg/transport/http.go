@@ -72,6 +72,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f func(*session.
 func (s *Server) getState(w http.ResponseWriter, r *http.Request) {
 	var state json.RawMessage
 	err := s.withSession(r.Context(), r.URL.Query().Get("session_id"), callerOf(r), func(live *session.Session) (err error) {
+		letWatch()
 		state, err = live.State(r.Context(), 0)
 		return err
 	})

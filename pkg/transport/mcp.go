@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -219,8 +220,14 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 			s.budget.release(body)
 		}
 	}
+	letWatch()
 	return body, nil
 }
+
+// letWatch lets the goroutine run by which net/http watches over the connection, from the body's end on, before a call is given to
+// another goroutine. That one would pass it in the scheduler's queue, and net/http waits for it after the answer: by then the next
+// request is there, which is read at once, so that on a busy server some hundred connections would go in circles and others starve.
+func letWatch() { runtime.Gosched() }
 
 // patiently has read read a body of at most that many bytes, within the usual times.
 func patiently(w http.ResponseWriter, r *http.Request, most int64, read func(body io.Reader) error) error {
