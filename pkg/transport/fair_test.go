@@ -57,7 +57,7 @@ func TestBusyHTTPClientsTakeTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, conn := range conns {
 		conn.SetDeadline(end.Add(20 * time.Second)) // it is not to hang where one gets no answer
-		wg.Go(func() { // with as little effort as can be: the server is to be the busy one
+		wg.Go(func() {                              // with as little effort as can be: the server is to be the busy one
 			reply := make([]byte, length)
 			for time.Now().Before(end) {
 				io.WriteString(conn, requests[i])
