@@ -179,7 +179,7 @@ func TestServeChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /ws", handler)
+	mux.Handle("/", handler)
 	mux.HandleFunc("GET /spent", func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(spentHere()) })
 	server := http.Server{Handler: mux}
 	served := make(chan error, 1)

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -111,19 +110,7 @@ func TestErrorsOfPromptsWithBadData(t *testing.T) {
 func TestErrorsOfAnyBytesAreRecorded(t *testing.T) {
 	env := labEnv()
 	env.Tools = tools.New(tools.Func("make", "Fails.", func(*lab, context.Context, tools.None) (string, error) { return "", errors.New(latin1) }))
-	var out bytes.Buffer
-	r, err := tools.NewRecorder(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, base := start(t, env, Options{Recorder: r})
-	for range 2 {
-		post(t, base+"/mcp", rpcCall("make", "{}", ""))
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(out.String(), mended); n != 2 {
-		t.Errorf("recorded\n%s", out.String())
+	if text := recordedCalls(t, env, "make", "{}", "{}"); strings.Count(text, mended) != 2 {
+		t.Errorf("recorded\n%s", text)
 	}
 }
