@@ -286,9 +286,8 @@ func parseConfig(args []string, getenv func(string) string, stdout io.Writer, fl
 	if *idle == 0 {
 		c.options.Sessions.IdleTimeout = -1
 	}
-	if c.stdio {
-		c.options = Options{Mode: c.options.Mode, Code: c.options.Code, Sessions: session.Options{ToolTimeout: c.options.Sessions.ToolTimeout, Max: 1}}
-		return c, nil
+	if c.stdio { // whatever else does not apply is as nobody has set it
+		c.options.Sessions.Max = 1
 	}
 	return c, c.access.apply(&c.options)
 }
